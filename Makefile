@@ -1,0 +1,34 @@
+# Every target makes .venv by itself from a bare python3 with pip.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+SET_UP := $(VENV)/.installed
+
+.PHONY: demo test check bench docs clean
+
+demo: $(SET_UP)
+	$(BIN)/maxmargin demo
+
+test: $(SET_UP)
+	$(BIN)/python -m pytest
+
+check: $(SET_UP)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(SET_UP)
+	$(BIN)/python -m benchmarks
+
+docs: $(SET_UP)
+	$(BIN)/mkdocs build --strict
+
+$(SET_UP): pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit("maxmargin needs Python 3.11 or newer") if sys.version_info < (3, 11) else 0'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[dev,plot]"
+	touch $@
+
+clean:
+	rm -rf $(VENV) site build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

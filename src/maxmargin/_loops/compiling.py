@@ -1,0 +1,37 @@
+"""The one way in which a function becomes a compiled loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numba
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def loop(function: Function) -> Function:
+    """Compile `function` on first use, release the GIL while it runs, and keep the code on disk.
+
+    Where no cache directory can be written (a read-only installation) Numba refuses to decorate at all; the loop
+    then compiles in every process instead.
+    """
+    try:
+        compiled: Function = numba.njit(cache=True, nogil=True)(function)
+    except RuntimeError:
+        compiled = numba.njit(nogil=True)(function)
+    return compiled
+
+
+# Reassociation lets the sums of a search loop use vector instructions; NaN and infinity keep their meaning.
+# Never for a number that a certificate reports.
+FAST = {"reassoc", "contract", "nsz"}
+
+
+def fast_loop(function: Function) -> Function:
+    """Like `loop`, and sums may be reordered: for loops that search, not for loops that certify."""
+    try:
+        compiled: Function = numba.njit(cache=True, nogil=True, fastmath=FAST)(function)
+    except RuntimeError:
+        compiled = numba.njit(nogil=True, fastmath=FAST)(function)
+    return compiled

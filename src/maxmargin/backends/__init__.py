@@ -1,0 +1,1 @@
+"""Where work runs: the threads of this process, and later other devices."""

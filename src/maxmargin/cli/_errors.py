@@ -1,0 +1,42 @@
+"""How the command line ends when something goes wrong.
+
+exit code 2     an error the user can mend, in one line on stderr; with --debug the traceback
+exit code 130   Ctrl-C, quietly
+exit code 1     a defect of maxmargin: Python's own traceback, worth a bug report
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from maxmargin.errors import MaxMarginError
+
+
+class ReadableErrors(TyperGroup):
+    """The group of all commands; it turns what they raise into a line and an exit code."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that `ctx` asks for."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise typer.Exit(130) from None
+        except BrokenPipeError:
+            raise  # the reader has gone away, as in `maxmargin version | true`; nobody is left to tell
+        except (MaxMarginError, OSError) as error:
+            if ctx.params.get("debug"):
+                traceback.print_exc()
+            else:
+                print(f"error: {_one_line(error)}", file=sys.stderr)
+            raise typer.Exit(2) from None
+
+
+def _one_line(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror and error.filename is not None:
+        return f"{error.filename}: {error.strerror}"
+    return " ".join(str(error).split()) or type(error).__name__

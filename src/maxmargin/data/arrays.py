@@ -1,0 +1,89 @@
+"""Arrays in memory as a source: dense or CSR, float32 or float64, C or Fortran order, or strings; never copied whole."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy import sparse
+
+from maxmargin._types import RowIndex, Rows, Vector
+from maxmargin.data.source import Block
+
+_BLOCK_BYTES = 8 << 20  # of the block in double precision: fits the outer caches, amortises the Python around it
+
+
+def count_rows(X: Rows) -> int:
+    """Number of rows of an array, a CSR matrix or a sequence of strings."""
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+def as_rows(X: Rows) -> Rows:
+    """Rows as a CSR matrix or an array: tables, lists and other sparse layouts are brought into one of these."""
+    return X.tocsr() if sparse.issparse(X) else np.asarray(X)
+
+
+def take_rows(X: Rows, rows: RowIndex | slice) -> Rows:
+    """The chosen rows, in the layout of X."""
+    return X[rows]
+
+
+def as_double(X: Rows) -> Rows:
+    """Vectors in double precision; strings as they are."""
+    if sparse.issparse(X):
+        return X.astype(np.float64, copy=False)
+    array = np.asarray(X)
+    return array if array.dtype.kind in "OUS" else array.astype(np.float64, copy=False)
+
+
+def squared_norms(X: Rows) -> Vector:
+    """|x|^2 of every row of a dense or CSR block, in double precision."""
+    X = as_double(X)
+    if sparse.issparse(X):
+        return np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
+    return np.einsum("ij,ij->i", X, X)
+
+
+@dataclass(frozen=True)
+class ArraySource:
+    """Rows of X, or those named by `rows`, with a target and a weight each.
+
+    `y` and `weight` have one entry a used row: the first belongs to `X[rows[0]]`.
+    """
+
+    X: Rows
+    y: Vector
+    weight: Vector
+    rows: RowIndex | None = None
+    block_rows: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        width = 1 if self.n_features == 0 else self.n_features
+        if sparse.issparse(self.X):
+            width = max(1, int(1.5 * self.X.nnz / max(1, self.X.shape[0])))
+        object.__setattr__(self, "block_rows", max(1, _BLOCK_BYTES // (8 * width)))
+
+    @property
+    def n_rows(self) -> int:
+        """Number of used rows."""
+        return len(self.y)
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns; 0 for strings."""
+        return int(self.X.shape[1]) if getattr(self.X, "ndim", 1) == 2 else 0
+
+    @property
+    def n_blocks(self) -> int:
+        """Number of blocks in a pass."""
+        return -(-self.n_rows // self.block_rows)
+
+    def block(self, k: int) -> Block:
+        """Rows k * block_rows and on, in the user's layout and precision."""
+        start = k * self.block_rows
+        end = min(start + self.block_rows, self.n_rows)
+        return Block(self.take(slice(start, end)), self.y[start:end], self.weight[start:end], start)
+
+    def take(self, which: RowIndex | slice) -> Rows:
+        """The used rows at the given positions."""
+        return take_rows(self.X, which if self.rows is None else self.rows[which])

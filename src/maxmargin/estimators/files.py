@@ -1,0 +1,168 @@
+"""Estimators as plain records, and back.
+
+A record holds the name of the estimator, its parameters, its fitted attributes and its certificate without the arrays
+that the attributes hold already. Values that JSON has no word for are marked by the key "is":
+
+    {"is": "kernel", ...}   a kernel object       {"is": "pairs", ...}   a dictionary with keys of any kind
+    {"is": "tuple", ...}    a tuple
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from maxmargin import kernels, losses, penalties
+from maxmargin.certificates import Certificate, Claim
+from maxmargin.errors import ModelFileError
+from maxmargin.kernels import Kernel
+from maxmargin.models import read_record, write_record
+from maxmargin.problems import AllClasses, History, Intercept, OneVersusRest, Pair, Regression, Specification, Status
+
+_TASKS = {task.__name__: task for task in (AllClasses, OneVersusRest, Pair, Regression)}
+_NUMBERS = tuple(
+    field.name for field in fields(Certificate) if field.name not in ("status", "parts", "claim")
+)
+
+
+def save(estimator: Any, path: str | os.PathLike[str]) -> None:
+    """Write a fitted estimator to `path`: to a temporary name first, then renamed."""
+    check_is_fitted(estimator)
+    write_record(to_record(estimator), path)
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """Read a model that `model.save(path)` wrote; nothing in the file is executed.
+
+    Raises
+    ------
+    ModelFileError
+        The file is damaged, or is not a model file of this library.
+    """
+    return from_record(read_record(path), str(path))
+
+
+def to_record(estimator: Any) -> dict[str, Any]:
+    """The estimator as numbers, words and arrays."""
+    attributes = {
+        name: value
+        for name, value in vars(estimator).items()
+        if name not in estimator.get_params(deep=False) and name not in ("certificate_", "history_")
+    }
+    histories = estimator.history_ if isinstance(estimator.history_, list) else [estimator.history_]
+    certificate = estimator.certificate_
+    return {
+        "estimator": type(estimator).__name__,
+        "parameters": {name: _encoded(value, name) for name, value in estimator.get_params(deep=False).items()},
+        "attributes": {name: _encoded(value, name) for name, value in attributes.items()},
+        "histories": [history.as_arrays() for history in histories],
+        "certificate": _numbers(certificate),
+        "parts": [_part(part) for part in (certificate.parts or (certificate,))],
+    }
+
+
+def from_record(record: dict[str, Any], path: str) -> Any:
+    """The estimator whose `to_record` gave `record`."""
+    from maxmargin import estimators
+
+    kind = record.get("estimator")
+    if kind not in estimators.__all__ or not issubclass(getattr(estimators, str(kind), object), BaseEstimator):
+        raise ModelFileError(f"{path}: the file holds a model of kind {kind!r}, which this version does not know.")
+    try:
+        estimator = getattr(estimators, kind)(
+            **{name: _decoded(value) for name, value in record["parameters"].items()}
+        )
+        for name, value in record["attributes"].items():
+            setattr(estimator, name, _decoded(value))
+        histories = [History(**{name: list(column) for name, column in part.items()}) for part in record["histories"]]
+        estimator.history_ = histories[0] if len(histories) == 1 else histories
+        parts = [
+            _certificate(part["numbers"], claim=_claim(part, point))
+            for part, point in zip(record["parts"], estimator._points(), strict=True)
+        ]
+        if len(parts) == 1:
+            estimator.certificate_ = parts[0]
+        else:
+            estimator.certificate_ = _certificate(record["certificate"], parts=tuple(parts))
+    except (KeyError, TypeError, IndexError, AttributeError) as error:
+        raise ModelFileError(f"{path}: the record of the model is incomplete ({error!r}).") from error
+    return estimator
+
+
+def _numbers(certificate: Certificate) -> dict[str, Any]:
+    return {**{name: getattr(certificate, name) for name in _NUMBERS}, "status": certificate.status.name}
+
+
+def _certificate(numbers: dict[str, Any], **rest: Any) -> Certificate:
+    return Certificate(**{**numbers, "status": Status[numbers["status"]]}, **rest)
+
+
+def _part(certificate: Certificate) -> dict[str, Any]:
+    claim = certificate.claim
+    assert claim is not None
+    specification = claim.specification
+    task = specification.task
+    return {
+        "numbers": _numbers(certificate),
+        "n_rows": claim.n_rows,
+        "sample_weight": claim.sample_weight,
+        "task": {"kind": type(task).__name__, **{name: _encoded(value, name) for name, value in vars(task).items()}},
+        "loss": specification.loss.to_record(),
+        "C": specification.C,
+        "intercept": specification.intercept.scale,
+        "kernel": None if specification.kernel is None else specification.kernel.to_record(),
+        "penalty": specification.penalty.to_record(),
+        "class_weight": [[_encoded(label, "class_weight"), factor] for label, factor in specification.class_weight],
+    }
+
+
+def _claim(part: dict[str, Any], point: Any) -> Claim:
+    task = dict(part["task"])
+    specification = Specification(
+        task=_TASKS[task.pop("kind")](**{name: _decoded(value) for name, value in task.items()}),
+        loss=losses.from_record(part["loss"]),
+        C=part["C"],
+        intercept=Intercept(part["intercept"]),
+        kernel=None if part["kernel"] is None else kernels.from_record(part["kernel"]),
+        penalty=penalties.from_record(part["penalty"]),
+        class_weight=tuple((_decoded(label), factor) for label, factor in part["class_weight"]),
+    )
+    return Claim(specification, point, part["n_rows"], part["sample_weight"])
+
+
+def _encoded(value: Any, name: str) -> Any:
+    """`value` in words that a record knows."""
+    if value is None or isinstance(value, (bool, int, float, str, np.ndarray)) or sparse.issparse(value):
+        return value
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, Kernel):
+        return {"is": "kernel", "kernel": value.to_record()}
+    if isinstance(value, tuple):
+        return {"is": "tuple", "items": [_encoded(item, name) for item in value]}
+    if isinstance(value, list):
+        return [_encoded(item, name) for item in value]
+    if isinstance(value, dict):
+        return {"is": "pairs", "items": [[_encoded(k, name), _encoded(v, name)] for k, v in value.items()]}
+    raise ModelFileError(
+        f"{name}={value!r} cannot be written to a model file: it holds numbers, words and arrays, never code. "
+        "Use a kernel or solver by name, or precomputed kernel values."
+    )
+
+
+def _decoded(value: Any) -> Any:
+    """What `_encoded` was given."""
+    if isinstance(value, list):
+        return [_decoded(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if value.get("is") == "kernel":
+        return kernels.from_record(value["kernel"])
+    items = [_decoded(item) for item in value["items"]]
+    return tuple(items) if value.get("is") == "tuple" else dict(items)

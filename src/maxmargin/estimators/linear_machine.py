@@ -1,0 +1,54 @@
+"""What `LinearSVC` and `LinearSVR` share: weights one can read, and multipliers kept for the certificate."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from maxmargin._types import Matrix, RowIndex, Rows, Vector
+from maxmargin.certificates import Point
+from maxmargin.errors import ParameterError
+from maxmargin.problems import Intercept, linear_scores
+
+from maxmargin.estimators.machine import Machine
+from maxmargin.estimators.validation import check_intercept, check_rows
+
+
+class LinearMachine(Machine):
+    """A machine with one weight a feature."""
+
+    _linear: ClassVar[bool] = True
+    coef_: Matrix
+    intercept_: Any
+    _support: list[RowIndex]
+    _coefficients: list[Vector]
+
+    def _check_linear_input(self, X: Rows, *, reset: bool) -> Rows:
+        return check_rows(self, X, on="vectors", reset=reset)
+
+    def _intercept(self) -> Intercept:
+        if not isinstance(self.fit_intercept, (bool, np.bool_)):
+            raise ParameterError(f"fit_intercept must be True or False, got {self.fit_intercept!r}.")
+        return check_intercept(self.intercept if self.fit_intercept else "none", self.intercept_scaling)
+
+    def _store_points(self, points: list[Point]) -> None:
+        """Weights and intercepts, one row a machine; multipliers of the support rows for the certificate."""
+        self.coef_ = np.stack([np.asarray(point.weights) for point in points])
+        self.intercept_ = np.array([float(np.asarray(point.bias)) for point in points])
+        self._support = [point.support for point in points]
+        self._coefficients = [point.coefficients for point in points]
+
+    def _points(self) -> list[Point]:
+        weights = np.atleast_2d(self.coef_)
+        return [
+            Point(support, beta, weights[k], self.intercept_[k : k + 1])
+            for k, (support, beta) in enumerate(zip(self._support, self._coefficients, strict=True))
+        ]
+
+    def _linear_scores(self, X: Rows) -> Matrix:
+        """<w, x> + b, one column a machine, in double precision."""
+        check_is_fitted(self)
+        X = self._check_linear_input(X, reset=False)
+        return linear_scores(X, np.atleast_2d(self.coef_).T) + self.intercept_

@@ -1,0 +1,205 @@
+"""Linear support vector classification.
+
+K classes are K problems, each class against the rest.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from maxmargin._types import Labels, Rows, Vector
+from maxmargin.errors import DataError, ParameterError, unknown_name
+from maxmargin.losses import HardMargin, Hinge, Loss, SquaredHinge
+from maxmargin.problems import OneVersusRest, Pair, Specification, Task
+from maxmargin.solvers import Solver
+
+from maxmargin.estimators.linear_machine import LinearMachine
+from maxmargin.estimators.margins import Margins, margins_of
+from maxmargin.estimators.svc import check_known_labels
+from maxmargin.estimators.validation import check_cost, check_labels, check_same_length, check_weights
+from maxmargin.estimators.weights import class_factors
+
+_LOSSES: dict[str, Loss] = {"hinge": Hinge(), "squared_hinge": SquaredHinge()}
+
+
+class LinearSVC(ClassifierMixin, LinearMachine):  # type: ignore[misc]  # scikit-learn is untyped
+    """Linear support vector classifier.
+
+        minimise over w, b    1/2 |w|^2 + sum_i C_i l(y_i (<w, x_i> + b))
+
+    A drop-in replacement for scikit-learn's `LinearSVC`, with one difference that users ask for: the intercept is free
+    (not penalised) unless `intercept="augmented"` says otherwise. Every fit ends with a certificate.
+
+    Parameters
+    ----------
+    penalty
+        "l2".
+    loss
+        "squared_hinge" or "hinge".
+    dual
+        Accepted for compatibility: the solver decides.
+    tol
+        Relative duality gap and KKT violation at which the fit may stop.
+    C
+        Cost of slack, positive; infinity asks for a hard margin and raises `NotSeparableError` where there is none.
+    multi_class
+        "ovr": each class against the rest.
+    fit_intercept, intercept, intercept_scaling
+        Whether there is an intercept; "free" or "augmented" (penalised, with a constant feature of that size).
+    class_weight
+        None, "balanced", or a dictionary from label to a factor on C.
+    solver
+        "auto" or "qp", or a `maxmargin.solvers.Solver`.
+    max_iter, max_seconds
+        Budgets; None means no limit. The model so far, with its certificate, is the result.
+    stream, memory
+        For data larger than memory, which this version cannot train on yet; None.
+    n_jobs
+        Threads; None means all cores.
+    device
+        "auto" or "cpu".
+    verbose, random_state
+        Accepted for compatibility; a solver that has no use for them ignores them.
+
+    Attributes
+    ----------
+    certificate_ : Certificate
+        How far the model is from optimal; `.parts` has one a class where there are more than two.
+    history_ : History
+        Primal, dual and gap at each check (a list of them for more than two classes).
+    coef_, intercept_, classes_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin import LinearSVC
+    >>> X = np.array([[0.2, -1.4], [-2.1, 1.7], [0.9, 1.0], [-1.0, -3.1], [-0.2, -1.0], [-0.2, 1.3], [2.0, -1.0], [0.5, 2.1]])
+    >>> y = np.array([-1, 1, 1, -1, -1, 1, -1, 1])
+    >>> model = LinearSVC(C=np.inf).fit(X, y)
+    >>> bool(np.allclose(model.coef_, [[0, 1]]) and np.allclose(model.intercept_, 0))
+    True
+    """
+
+    classes_: Labels
+
+    def __init__(
+        self,
+        penalty: str = "l2",
+        loss: Literal["hinge", "squared_hinge"] = "squared_hinge",
+        *,
+        dual: bool | Literal["auto"] = "auto",
+        tol: float = 1e-4,
+        C: float = 1.0,
+        multi_class: str = "ovr",
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        class_weight: Any = None,
+        verbose: bool | int = 0,
+        random_state: Any = None,
+        max_iter: int | None = None,
+        intercept: Literal["free", "augmented"] = "free",
+        solver: str | Solver = "auto",
+        stream: str | None = None,
+        max_seconds: float | None = None,
+        n_jobs: int | None = None,
+        memory: str | int | None = None,
+        device: str = "auto",
+    ):
+        self.penalty = penalty
+        self.loss = loss
+        self.dual = dual
+        self.tol = tol
+        self.C = C
+        self.multi_class = multi_class
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.class_weight = class_weight
+        self.verbose = verbose
+        self.random_state = random_state
+        self.max_iter = max_iter
+        self.intercept = intercept
+        self.solver = solver
+        self.stream = stream
+        self.max_seconds = max_seconds
+        self.n_jobs = n_jobs
+        self.memory = memory
+        self.device = device
+
+    def fit(self, X: Rows, y: Labels, sample_weight: Vector | None = None) -> LinearSVC:
+        """Train on rows X with labels y.
+
+        Parameters
+        ----------
+        X
+            Dense or CSR rows, float32 or float64.
+        y
+            Labels of any kind, at least two of them.
+        sample_weight
+            Factor on C of each row; weight 2 is the row twice, weight 0 its absence.
+        """
+        self._check_choices()
+        C, intercept = check_cost(self.C), self._intercept()
+        X = self._check_linear_input(X, reset=True)
+        y = check_labels(y)
+        check_same_length(X, y)
+        weight = check_weights(sample_weight, len(y))
+        self.classes_ = np.unique(y)
+        factors = class_factors(self.class_weight, self.classes_, y, weight)
+        self._check_both_classes(factors, y, weight)
+        loss = HardMargin() if np.isinf(C) else _LOSSES[self.loss]
+        specifications = [Specification(task, loss, C, intercept, class_weight=factors) for task in self._tasks()]
+        training = self._train(specifications, X, y, weight)
+        self._store_points(training.points)
+        self._conclude(training, self._points())
+        return self
+
+    def _check_choices(self) -> None:
+        if self.loss not in _LOSSES:
+            raise unknown_name("loss", self.loss, _LOSSES)
+        if self.penalty != "l2":
+            raise unknown_name("penalty", self.penalty, ["l2"])
+        if self.multi_class != "ovr":
+            raise unknown_name("multi_class", self.multi_class, ["ovr"])
+        if self.stream is not None:
+            raise ParameterError(f"stream={self.stream!r} is for data larger than memory; give None for arrays.")
+
+    def _check_both_classes(self, factors: tuple[tuple[Any, float], ...], y: Labels, weight: Vector | None) -> None:
+        """Weights of zero may have removed all classes but one."""
+        factor = dict(factors)
+        alive = [
+            label
+            for label in self.classes_.tolist()
+            if factor.get(label, 1.0) > 0.0 and (weight is None or np.any(weight[y == label]))
+        ]
+        if len(alive) < 2:
+            raise DataError(f"at least two classes need rows with positive weights; only {alive} do.")
+
+    def _tasks(self) -> list[Task]:
+        labels = self.classes_.tolist()
+        if len(labels) == 2:
+            return [Pair(negative=labels[0], positive=labels[1])]
+        return [OneVersusRest(label) for label in labels]
+
+    def decision_function(self, X: Rows) -> Vector:
+        """<w, x> + b: one a row for two classes, otherwise one a class."""
+        f = self._linear_scores(X)
+        return f[:, 0] if len(self.classes_) == 2 else f
+
+    def predict(self, X: Rows) -> Labels:
+        """Labels of rows: the class with the largest score."""
+        f = self._linear_scores(X)
+        number = (f[:, 0] > 0.0).astype(np.intp) if len(self.classes_) == 2 else np.argmax(f, axis=1)
+        return self.classes_[number]
+
+    def margins(self, X: Rows, y: Labels) -> Margins:
+        """Functional and geometric margin, slack and category of each row; for two classes."""
+        check_is_fitted(self)
+        if len(self.classes_) != 2:
+            raise DataError(f"margins are those of two classes; this model has {len(self.classes_)}.")
+        targets = self._tasks()[0].targets(check_known_labels(y, self.classes_))
+        return margins_of(self.decision_function(X), targets, float(np.linalg.norm(self.coef_)))

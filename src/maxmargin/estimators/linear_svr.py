@@ -1,0 +1,111 @@
+"""Linear support vector regression."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.base import RegressorMixin
+
+from maxmargin._types import Labels, Rows, Vector
+from maxmargin.errors import ParameterError, unknown_name
+from maxmargin.losses import EpsilonInsensitive, SquaredEpsilonInsensitive
+from maxmargin.problems import Regression, Specification
+from maxmargin.solvers import Solver
+
+from maxmargin.estimators.linear_machine import LinearMachine
+from maxmargin.estimators.svr import check_finite_cost
+from maxmargin.estimators.validation import check_numbers, check_same_length, check_weights
+
+_LOSSES = {
+    "epsilon_insensitive": EpsilonInsensitive,
+    "squared_epsilon_insensitive": SquaredEpsilonInsensitive,
+}
+
+
+class LinearSVR(RegressorMixin, LinearMachine):  # type: ignore[misc]  # scikit-learn is untyped
+    """Linear support vector regression.
+
+        minimise over w, b    1/2 |w|^2 + sum_i C_i l(<w, x_i> + b - y_i)
+
+    A drop-in replacement for scikit-learn's `LinearSVR`, except that the intercept is free (not penalised) unless
+    `intercept="augmented"` says otherwise. Parameters and attributes not named here are those of `LinearSVC`.
+
+    Parameters
+    ----------
+    epsilon
+        Half-width of the tube inside which errors cost nothing, in the units of y.
+    loss
+        "epsilon_insensitive" or "squared_epsilon_insensitive".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin import LinearSVR
+    >>> X = np.arange(10.0)[:, None]
+    >>> model = LinearSVR(C=100).fit(X, 3 * X.ravel() + 2)
+    >>> bool(np.allclose(model.coef_, 3) and np.allclose(model.intercept_, 2))
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 0.0,
+        tol: float = 1e-4,
+        C: float = 1.0,
+        loss: Literal["epsilon_insensitive", "squared_epsilon_insensitive"] = "epsilon_insensitive",
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        dual: bool | Literal["auto"] = "auto",
+        verbose: bool | int = 0,
+        random_state: Any = None,
+        max_iter: int | None = None,
+        intercept: Literal["free", "augmented"] = "free",
+        solver: str | Solver = "auto",
+        stream: str | None = None,
+        max_seconds: float | None = None,
+        n_jobs: int | None = None,
+        memory: str | int | None = None,
+        device: str = "auto",
+    ):
+        self.epsilon = epsilon
+        self.tol = tol
+        self.C = C
+        self.loss = loss
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.dual = dual
+        self.verbose = verbose
+        self.random_state = random_state
+        self.max_iter = max_iter
+        self.intercept = intercept
+        self.solver = solver
+        self.stream = stream
+        self.max_seconds = max_seconds
+        self.n_jobs = n_jobs
+        self.memory = memory
+        self.device = device
+
+    def fit(self, X: Rows, y: Labels, sample_weight: Vector | None = None) -> LinearSVR:
+        """Train on rows X with targets y; `sample_weight` is a factor on C of each row."""
+        if self.loss not in _LOSSES:
+            raise unknown_name("loss", self.loss, _LOSSES)
+        if self.stream is not None:
+            raise ParameterError(f"stream={self.stream!r} is for data larger than memory; give None for arrays.")
+        C, intercept = check_finite_cost(self.C), self._intercept()
+        X = self._check_linear_input(X, reset=True)
+        y = check_numbers(y)
+        check_same_length(X, y)
+        weight = check_weights(sample_weight, len(y))
+        specification = Specification(Regression(), _LOSSES[self.loss](self.epsilon), C, intercept)
+        training = self._train([specification], X, y, weight)
+        self._store_points(training.points)
+        self.coef_ = self.coef_[0]
+        self._conclude(training, self._points())
+        return self
+
+    def predict(self, X: Rows) -> Vector:
+        """Predicted targets of rows."""
+        scores: Vector = np.ascontiguousarray(self._linear_scores(X)[:, 0])
+        return scores

@@ -1,0 +1,122 @@
+"""What the estimators share: the way from specifications to certified solutions, and files."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from maxmargin._types import Labels, Rows, Vector
+from maxmargin.backends.threads import thread_count
+from maxmargin.certificates import Certificate, Point, certify, combine
+from maxmargin.errors import NotConvergedWarning, NotSeparableError, unknown_name
+from maxmargin.problems import History, Specification, Status
+from maxmargin.solvers import Solver, solver_named, untrained
+from maxmargin.solvers.hard_margin import SeparabilityProof
+
+from maxmargin.estimators.validation import check_max_iter, check_max_seconds, check_memory, check_positive
+
+
+@dataclass(frozen=True)
+class Training:
+    """Certified solutions of a fit, one a sub-problem."""
+
+    certificates: tuple[Certificate, ...]
+    histories: tuple[History, ...]
+
+    @property
+    def points(self) -> list[Point]:
+        """The answers."""
+        return [part.claim.point for part in self.certificates if part.claim is not None]
+
+
+class Machine(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
+    """Base of the estimators that are trained by a solver and end with a certificate."""
+
+    certificate_: Certificate
+    history_: History | list[History]
+    _linear: ClassVar[bool]
+
+    def _settings(self) -> Solver:
+        """The solver asked for; every parameter that is not about the model is checked here."""
+        thread_count(self.n_jobs)
+        check_memory(self.memory)
+        if self.device not in ("auto", "cpu"):
+            raise unknown_name("device", self.device, ("auto", "cpu"))
+        return solver_named(
+            self.solver,
+            linear=self._linear,
+            tol=check_positive("tol", self.tol),
+            max_iter=check_max_iter(self.max_iter),
+            max_seconds=check_max_seconds(self.max_seconds),
+        )
+
+    def _train(
+        self, specifications: Sequence[Specification], X: Rows, y: Labels, sample_weight: Vector | None
+    ) -> Training:
+        """Build, solve and certify every sub-problem; after Ctrl-C the remaining ones stay untrained."""
+        solver = self._settings()
+        certificates: list[Certificate] = []
+        histories: list[History] = []
+        interrupted = False
+        for specification in specifications:
+            problem, rows = specification.problem(X, y, sample_weight)
+            try:
+                solution = (
+                    untrained(problem, solver.name, Status.INTERRUPTED) if interrupted else solver.solve(problem)
+                )
+            except NotSeparableError as error:
+                multipliers = np.zeros(len(y))
+                multipliers[slice(None) if rows is None else rows] = error.multipliers
+                proof = SeparabilityProof(specification, len(y), sample_weight)
+                raise NotSeparableError(str(error), multipliers, error.margin_bound, proof) from None
+            interrupted = interrupted or solution.status is Status.INTERRUPTED
+            certificates.append(
+                certify(
+                    specification,
+                    problem,
+                    solution,
+                    tol=solver.tol,
+                    rows=rows,
+                    n_rows=len(y),
+                    sample_weight=sample_weight,
+                )
+            )
+            histories.append(solution.history)
+        return Training(tuple(certificates), tuple(histories))
+
+    def _conclude(self, training: Training, points: Sequence[Point]) -> None:
+        """Store certificate and history, say once what is short of the tolerance, and let Ctrl-C go on."""
+        self.certificate_ = combine(training.certificates).about(points)
+        self.history_ = training.histories[0] if len(training.histories) == 1 else list(training.histories)
+        self.n_iter_ = int(max((part.passes for part in training.certificates), default=0.0))
+        status = self.certificate_.status
+        if status is Status.INTERRUPTED:
+            raise KeyboardInterrupt
+        if status is not Status.CONVERGED:
+            warnings.warn(
+                f"{type(self).__name__} ended {status.name}: relative gap {self.certificate_.relative_gap:.2g} and KKT "
+                f"violation {self.certificate_.kkt_violation:.2g} for tol={self.certificate_.tol:g}. {status.value}",
+                NotConvergedWarning,
+                stacklevel=3,
+            )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to a file that `maxmargin.load` reads: arrays and text, never code."""
+        from maxmargin.estimators.files import save
+
+        save(self, path)
+
+    def _points(self) -> list[Point]:
+        """The answers as the fitted attributes hold them, one a sub-problem."""
+        raise NotImplementedError
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags

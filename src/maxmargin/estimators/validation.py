@@ -1,0 +1,185 @@
+"""Input checks: scikit-learn's, with our exceptions, and a few of our own."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _num_samples, validate_data
+
+from maxmargin._types import Labels, Rows, Vector
+from maxmargin.errors import DataError, DataTypeError, ParameterError
+from maxmargin.problems import Intercept
+
+
+@contextmanager
+def our_errors() -> Iterator[None]:
+    """Errors that scikit-learn raises about data become ours, which are ValueError or TypeError all the same."""
+    try:
+        yield
+    except (DataError, ParameterError):
+        raise
+    except TypeError as error:
+        raise DataTypeError(str(error)) from error
+    except ValueError as error:
+        raise DataError(str(error)) from error
+
+
+def check_rows(estimator: BaseEstimator, X: Rows, *, on: str, reset: bool) -> Rows:
+    """Rows as a solver takes them: float32 or float64, dense or CSR, finite; or an array of strings.
+
+    `on` is what the kernel works on: "vectors", "strings", "matrix" (precomputed) or "anything".
+    """
+    if on == "strings" or (on == "anything" and _is_strings(X)):
+        return _check_strings(X)
+    with our_errors():
+        return validate_data(
+            estimator,
+            X,
+            reset=reset,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            accept_large_sparse=True,
+        )
+
+
+def _is_strings(X: Rows) -> bool:
+    if sparse.issparse(X) or getattr(X, "ndim", 1) != 1 or not hasattr(X, "__len__") or len(X) == 0:
+        return False
+    return isinstance(X[0] if not hasattr(X, "iloc") else X.iloc[0], str)
+
+
+def _check_strings(X: Rows) -> Rows:
+    words = np.asarray(X, dtype=object)
+    if words.ndim != 1:
+        raise DataError(f"a kernel on strings takes a list of strings, got an array of shape {words.shape}.")
+    if len(words) == 0:
+        raise DataError("found 0 strings; at least one is needed.")
+    for position, word in enumerate(words):
+        if not isinstance(word, str):
+            raise DataTypeError(
+                f"a kernel on strings takes a list of strings; item {position} is {word!r}, a {type(word).__name__}."
+            )
+    return words
+
+
+def check_same_length(X: Rows, y: Labels) -> None:
+    """Refuse X and y of different lengths."""
+    if _num_samples(X) != len(y):
+        raise DataError(f"X has {_num_samples(X)} rows and y has {len(y)}; inconsistent numbers of samples.")
+
+
+def check_labels(y: Any) -> Labels:
+    """Class labels as a one-dimensional array with at least two classes."""
+    with our_errors():
+        y = _column(y)
+        check_classification_targets(y)
+    found = np.unique(y)
+    if len(found) < 2:
+        raise DataError(
+            f"a classifier needs rows of at least two classes; y has one class only: {found[0] if len(found) else None!r}."
+        )
+    return y
+
+
+def check_numbers(y: Any) -> Vector:
+    """Regression targets as finite doubles."""
+    with our_errors():
+        y = _column(y)
+        if y.dtype.kind == "c":
+            raise DataError("Complex data not supported: y holds complex numbers.")
+        y = y.astype(np.float64, copy=False)
+    bad = np.flatnonzero(~np.isfinite(y))
+    if len(bad):
+        raise DataError(f"y must hold finite numbers; y[{bad[0]}] is {y[bad[0]]} (Input y contains NaN or infinity).")
+    return y
+
+
+def _column(y: Any) -> Labels:
+    from sklearn.utils import column_or_1d
+
+    if y is None:
+        raise DataError("This estimator requires y to be passed, but the target y is None.")
+    return np.asarray(column_or_1d(y, warn=True))
+
+
+def check_weights(sample_weight: Any, n_rows: int) -> Vector | None:
+    """Row weights as finite doubles that are not negative; None where there are none."""
+    if sample_weight is None:
+        return None
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if weight.ndim == 0:
+        weight = np.full(n_rows, float(weight))
+    if weight.shape != (n_rows,):
+        raise DataError(f"Sample weights must be 1D array or scalar of {n_rows} rows, got shape {weight.shape}.")
+    bad = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0.0)))
+    if len(bad):
+        raise DataError(f"sample_weight must be zero or positive; sample_weight[{bad[0]}] is {weight[bad[0]]}.")
+    if not np.any(weight):
+        raise DataError("every sample_weight is zero; at least one row must count.")
+    return weight
+
+
+def check_cost(C: Any) -> float:
+    """C as a positive number; infinity means a hard margin."""
+    if not isinstance(C, Real) or isinstance(C, (bool, np.bool_)) or not C > 0:
+        raise ParameterError(f"C must be positive, got C={C!r}. Small C means a wide margin; try C=1.")
+    return float(C)
+
+
+def check_positive(name: str, value: Any) -> float:
+    """A positive finite number."""
+    if not isinstance(value, Real) or isinstance(value, (bool, np.bool_)) or not 0 < value < math.inf:
+        raise ParameterError(f"{name} must be a positive number, got {name}={value!r}.")
+    return float(value)
+
+
+def check_max_iter(max_iter: Any) -> int | None:
+    """A number of iterations; None and -1 mean no limit."""
+    if max_iter is None or max_iter == -1:
+        return None
+    if not isinstance(max_iter, Integral) or isinstance(max_iter, bool) or max_iter < 1:
+        raise ParameterError(f"max_iter must be a positive whole number, or None or -1 for no limit, got {max_iter!r}.")
+    return int(max_iter)
+
+
+def check_max_seconds(max_seconds: Any) -> float | None:
+    """A number of seconds; None means no limit."""
+    return None if max_seconds is None else check_positive("max_seconds", max_seconds)
+
+
+def check_intercept(intercept: Any, scale: Any = 1.0) -> Intercept:
+    """Kind of intercept by its name."""
+    if intercept == "free":
+        return Intercept.FREE
+    if intercept == "augmented":
+        return Intercept(check_positive("intercept_scaling", scale))
+    if intercept == "none":
+        return Intercept.NONE
+    raise ParameterError(
+        f"intercept={intercept!r} is not known. Known: 'free' (not penalised), 'augmented' (penalised, as in LIBLINEAR), "
+        "'none'."
+    )
+
+
+_BYTES = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
+
+
+def check_memory(memory: Any) -> int | None:
+    """A byte budget: a number of bytes or a text such as "2GB"; None leaves it to the solver."""
+    if memory is None:
+        return None
+    if isinstance(memory, Real) and not isinstance(memory, bool) and memory > 0:
+        return int(memory)
+    match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*([A-Za-z]*)\s*", memory) if isinstance(memory, str) else None
+    if match is None or match[2].upper() not in _BYTES or float(match[1]) <= 0:
+        raise ParameterError(f'memory must be a number of bytes or a text such as "500MB" or "2GB", got {memory!r}.')
+    return int(float(match[1]) * _BYTES[match[2].upper()])

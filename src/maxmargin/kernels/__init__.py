@@ -1,0 +1,36 @@
+"""Kernels: similarities k(x, z) = <phi(x), phi(z)>, as small values that compose.
+
+>>> similarity = 0.5 * Gaussian(gamma=0.1) + Linear()
+>>> similarity
+0.5 * Gaussian(gamma=0.1) + Linear()
+>>> print(similarity)
+0.5 exp(-0.1 |x - z|^2) + <x, z>
+"""
+
+from maxmargin.kernels.algebra import exp
+from maxmargin.kernels.base import Kernel
+from maxmargin.kernels.maps import FeatureMap, from_function
+from maxmargin.kernels.mercer import MercerReport, mercer_check
+from maxmargin.kernels.names import as_kernel
+from maxmargin.kernels.precomputed import Precomputed
+from maxmargin.kernels.records import from_record
+from maxmargin.kernels.strings import EditDistance
+from maxmargin.kernels.vectors import Gaussian, Laplacian, Linear, Polynomial, Sigmoid
+
+__all__ = [
+    "EditDistance",
+    "FeatureMap",
+    "Gaussian",
+    "Kernel",
+    "Laplacian",
+    "Linear",
+    "MercerReport",
+    "Polynomial",
+    "Precomputed",
+    "Sigmoid",
+    "as_kernel",
+    "exp",
+    "from_function",
+    "from_record",
+    "mercer_check",
+]

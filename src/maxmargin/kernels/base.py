@@ -1,0 +1,145 @@
+"""What a kernel is: a function k(x, z) = <phi(x), phi(z)> that never writes phi(x) down.
+
+A kernel is a small frozen value. Kernels make kernels: k1 + k2, k1 * k2, 3 * k, k + 1, k ** 2 and `exp(k)`.
+`repr` writes a kernel as the Python that makes it, `str` as the mathematics.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
+
+from maxmargin._types import RowIndex, Rows, Vector
+from maxmargin.errors import ModelFileError, ParameterError
+from maxmargin.kernels.arithmetic import KernelMatrix
+from maxmargin.kernels.checks import is_number
+
+Ground: TypeAlias = Literal["vectors", "strings", "matrix", "anything"]
+"""What a kernel compares."""
+
+Style: TypeAlias = Literal["python", "mathematics"]
+
+SUM, PRODUCT, POWER, ATOM = range(4)
+
+
+class Written(NamedTuple):
+    """A written kernel and how tightly its outermost sign binds."""
+
+    text: str
+    level: int
+
+    def within(self, level: int) -> str:
+        """Put the text in parentheses where it stands among signs that bind more tightly."""
+        return self.text if self.level >= level else f"({self.text})"
+
+
+class Kernel(ABC):
+    """A function k(x, z) of two things; a kernel in the strict sense if it is `positive_semidefinite`.
+
+    A subclass gives `block` and `diag`. Its attributes are its parameters.
+    """
+
+    __array_ufunc__: ClassVar[None] = None  # lets `np.float64(2) * kernel` reach `__rmul__`
+
+    @abstractmethod
+    def block(self, A: Rows, B: Rows) -> KernelMatrix:
+        """Matrix of k(a, b) for rows a of A and b of B.
+
+        Parameters
+        ----------
+        A, B
+            Dense or CSR, in any mix; float32 or float64, anything else is taken as float64.
+
+        Returns
+        -------
+        ndarray
+            Dense, in C order, float32 if A and B both are, and the caller's to overwrite.
+        """
+
+    @abstractmethod
+    def diag(self, A: Rows) -> Vector:
+        """k(a, a) for every row a of A, in double precision and without the matrix."""
+
+    def __call__(self, A: Rows, B: Rows | None = None) -> KernelMatrix:
+        """Matrix of k(a, b), with B = A if only A is given; serves as `kernel=` of scikit-learn too."""
+        return self.block(A, A if B is None else B)
+
+    def columns(self, A: Rows, train: Rows, index: RowIndex) -> KernelMatrix:
+        """Matrix of k(a, train[i]) for rows a of A and i in `index`."""
+        return self.block(A, train[index] if hasattr(train, "shape") else [train[i] for i in index])
+
+    @property
+    def positive_semidefinite(self) -> bool | None:
+        """True if proven for these parameters, False if not so in general, None if nobody knows."""
+        return None
+
+    @property
+    def on(self) -> Ground:
+        """What the kernel compares: "vectors", "strings", a "matrix" computed before, or "anything"."""
+        return "vectors"
+
+    def __add__(self, other: object) -> Kernel:
+        from maxmargin.kernels.algebra import Shifted, Sum  # algebra.py needs this file
+
+        if isinstance(other, Kernel):
+            return Sum(self, other)
+        return Shifted(self, other) if is_number(other) else NotImplemented  # type: ignore[arg-type]
+
+    def __mul__(self, other: object) -> Kernel:
+        from maxmargin.kernels.algebra import Product, Scaled
+
+        if isinstance(other, Kernel):
+            return Product(self, other)
+        return Scaled(other, self) if is_number(other) else NotImplemented  # type: ignore[arg-type]
+
+    def __pow__(self, exponent: int) -> Kernel:
+        from maxmargin.kernels.algebra import Power
+
+        return Power(self, exponent)
+
+    __radd__ = __add__
+    __rmul__ = __mul__
+
+    def __sub__(self, other: object) -> Kernel:
+        raise ParameterError(
+            f"{self!r} - {other!r} is not a kernel in general: a difference can make k(x, x) negative. "
+            "Kernels may be added, multiplied and scaled by positive numbers."
+        )
+
+    def __repr__(self) -> str:
+        return self._written("python").text
+
+    def __str__(self) -> str:
+        return self._written("mathematics").text
+
+    def _written(self, style: Style) -> Written:
+        """Write the kernel in Python or in mathematics; composite kernels write their parts."""
+        if style == "mathematics":
+            return self._formula()
+        arguments = ", ".join(f"{name}={value!r}" for name, value in vars(self).items())
+        return Written(f"{type(self).__name__}({arguments})", ATOM)
+
+    def _formula(self) -> Written:
+        return Written(f"{type(self).__name__}(x, z)", ATOM)
+
+    def to_record(self) -> dict[str, Any]:
+        """Kind and parameters as plain JSON values; `from_record` reads them.
+
+        Raises
+        ------
+        ModelFileError
+            If the kernel holds a Python function, which a model file never does.
+        """
+        return {"kind": type(self).__name__} | {
+            name: self._recorded(value) for name, value in vars(self).items()
+        }
+
+    def _recorded(self, value: object) -> Any:
+        if isinstance(value, Kernel):
+            return value.to_record()
+        if isinstance(value, (int, float, str)):
+            return value
+        raise ModelFileError(
+            f"the kernel {self!r} holds Python code, and code is never written to a model file. "
+            "Use a named kernel, or compute the kernel matrix yourself and use Precomputed."
+        )

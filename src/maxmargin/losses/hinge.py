@@ -1,0 +1,148 @@
+"""The hinge, its square, and the wall that both become when C is infinite."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from maxmargin._types import Vector
+from maxmargin.losses.base import DualBox, MarginLoss, distance_to_interval
+
+
+@dataclass(frozen=True)
+class Hinge(MarginLoss):
+    """l(z) = max(0, 1 - z);  l*(u) = u on [-1, 0], else infinity."""
+
+    name: ClassVar[str] = "hinge"
+    formula: ClassVar[str] = "max(0, 1 - y_i f_i)"
+
+    def value(self, z: Vector) -> Vector:
+        """max(0, 1 - z)."""
+        return np.maximum(0.0, 1.0 - z)
+
+    def subgradient(self, z: Vector) -> Vector:
+        """-1 before the kink, 0 at it and after."""
+        return np.where(z < 1.0, -1.0, 0.0)
+
+    def subdifferential(self, z: Vector) -> tuple[Vector, Vector]:
+        """[-1, 0] at the kink, one number elsewhere."""
+        return np.where(z <= 1.0, -1.0, 0.0), np.where(z < 1.0, -1.0, 0.0)
+
+    def curvature(self, z: Vector) -> Vector:
+        """0: two straight pieces."""
+        return np.zeros_like(z)
+
+    def score_kinks(self, y: Vector) -> list[Vector]:
+        """Y f = 1, so f = y."""
+        return [y]
+
+    def conjugate(self, u: Vector) -> Vector:
+        """u on [-1, 0]."""
+        return np.where((u >= -1.0) & (u <= 0.0), u, np.inf)
+
+    def conjugate_subdifferential(self, u: Vector) -> tuple[Vector, Vector]:
+        """z = 1 inside the interval; everything before 1 at u = -1, everything after it at u = 0."""
+        return np.where(u <= -1.0, -np.inf, 1.0), np.where(u >= 0.0, np.inf, 1.0)
+
+    def dual_box(self, C: Vector) -> DualBox:
+        """0 <= alpha <= C, linear term alpha."""
+        zero = np.zeros_like(C)
+        return DualBox(lower=zero, upper=C, linear=np.ones_like(C), absolute=zero, diagonal=zero)
+
+
+@dataclass(frozen=True)
+class SquaredHinge(MarginLoss):
+    """l(z) = max(0, 1 - z)^2;  l*(u) = u + u^2 / 4 for u <= 0, else infinity."""
+
+    name: ClassVar[str] = "squared hinge"
+    formula: ClassVar[str] = "max(0, 1 - y_i f_i)^2"
+
+    def value(self, z: Vector) -> Vector:
+        """max(0, 1 - z)^2."""
+        return np.square(np.maximum(0.0, 1.0 - z))
+
+    def subgradient(self, z: Vector) -> Vector:
+        """-2 max(0, 1 - z)."""
+        return -2.0 * np.maximum(0.0, 1.0 - z)
+
+    def subdifferential(self, z: Vector) -> tuple[Vector, Vector]:
+        """The derivative, twice: the curve is smooth."""
+        slope = self.subgradient(z)
+        return slope, slope
+
+    def curvature(self, z: Vector) -> Vector:
+        """2 before the bend, 0 after."""
+        return np.where(z < 1.0, 2.0, 0.0)
+
+    def score_kinks(self, y: Vector) -> list[Vector]:
+        """The bend at y f = 1."""
+        return [y]
+
+    def conjugate(self, u: Vector) -> Vector:
+        """u + u^2 / 4 for u <= 0."""
+        return np.where(u <= 0.0, u + np.square(u) / 4.0, np.inf)
+
+    def conjugate_subdifferential(self, u: Vector) -> tuple[Vector, Vector]:
+        """1 + u / 2, and everything after 1 at u = 0."""
+        inside = 1.0 + np.minimum(u, 0.0) / 2.0
+        return inside, np.where(u >= 0.0, np.inf, inside)
+
+    def dual_box(self, C: Vector) -> DualBox:
+        """Alpha >= 0, linear term alpha, and 1 / (2 C) added to the diagonal of the kernel matrix."""
+        zero = np.zeros_like(C)
+        return DualBox(zero, np.full_like(C, np.inf), np.ones_like(C), zero, 1.0 / (2.0 * C))
+
+
+@dataclass(frozen=True)
+class HardMargin(MarginLoss):
+    """l(z) = 0 for z >= 1, else infinity;  l*(u) = u for u <= 0, else infinity.
+
+    The limit of both hinges for C to infinity. C times it is itself, so problems use it with C = 1.
+    """
+
+    name: ClassVar[str] = "hard margin"
+    formula: ClassVar[str] = "wall(y_i f_i >= 1)"
+
+    def value(self, z: Vector) -> Vector:
+        """0 behind the wall, infinite before it."""
+        return np.where(z >= 1.0, 0.0, np.inf)
+
+    def subgradient(self, z: Vector) -> Vector:
+        """0 is a subgradient wherever the curve is finite."""
+        return np.zeros_like(z)
+
+    def subdifferential(self, z: Vector) -> tuple[Vector, Vector]:
+        """0 behind the wall, all u <= 0 at it, nothing before it."""
+        low = np.where(z > 1.0, 0.0, np.where(z == 1.0, -np.inf, np.inf))
+        return low, np.where(z >= 1.0, 0.0, -np.inf)
+
+    def curvature(self, z: Vector) -> Vector:
+        """0 where the curve is finite."""
+        return np.zeros_like(z)
+
+    def score_kinks(self, y: Vector) -> list[Vector]:
+        """The wall at y f = 1."""
+        return [y]
+
+    def conjugate(self, u: Vector) -> Vector:
+        """u for u <= 0."""
+        return np.where(u <= 0.0, u, np.inf)
+
+    def conjugate_subdifferential(self, u: Vector) -> tuple[Vector, Vector]:
+        """1, and everything after it at u = 0."""
+        return np.ones_like(u), np.where(u >= 0.0, np.inf, 1.0)
+
+    def violation(self, z: Vector, u: Vector) -> Vector:
+        """As for any loss, with multipliers counted as shares of their sum: here they have no scale of their own."""
+        total = float(np.sum(np.abs(u))) or 1.0
+        return np.minimum(
+            distance_to_interval(u, *self.subdifferential(z)) / total,
+            distance_to_interval(z, *self.conjugate_subdifferential(u)),
+        )
+
+    def dual_box(self, C: Vector) -> DualBox:
+        """Alpha >= 0, linear term alpha."""
+        zero = np.zeros_like(C)
+        return DualBox(zero, np.full_like(C, np.inf), np.ones_like(C), zero, zero)

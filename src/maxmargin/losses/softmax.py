@@ -1,0 +1,84 @@
+"""The softmax loss: one score a class, one loss a row.
+
+    l_y(f) = log sum_k exp(f_k) - f_y
+
+With e_y the unit vector of the row's class and p the softmax of f, the slope is v = p - e_y, and
+
+    l_y*(v) = sum_k p_k log p_k    for p = v + e_y in the simplex, else infinity.
+
+The coefficients of a row are beta = -C v = C (e_y - p), one a class; they sum to zero over the classes.
+Targets are class numbers 0, 1, ..., K - 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import log_softmax, logsumexp, softmax, xlogy
+
+from maxmargin._types import Matrix, Vector
+from maxmargin.losses.base import Loss
+
+_SIMPLEX_TOLERANCE = 1e-12  # p is a difference of doubles; its sum is 1 only up to rounding
+
+
+@dataclass(frozen=True)
+class Softmax(Loss):
+    """l(f) = log sum_k exp(f_k) of rows of scores; the target enters through `score_value`."""
+
+    name: ClassVar[str] = "softmax"
+    formula: ClassVar[str] = "(log sum_k exp(f_ik) - f_iy)"
+
+    def value(self, z: Matrix) -> Vector:
+        """Log sum_k exp(z_k), one a row of scores."""
+        total: Vector = logsumexp(z, axis=-1)
+        return total
+
+    def subgradient(self, z: Matrix) -> Matrix:
+        """The class probabilities of each row."""
+        p: Matrix = softmax(z, axis=-1)
+        return p
+
+    def conjugate(self, u: Matrix) -> Vector:
+        """sum_k u_k log u_k on the simplex."""
+        inside = np.all(u >= -_SIMPLEX_TOLERANCE, axis=-1) & (
+            np.abs(np.sum(u, axis=-1) - 1.0) <= _SIMPLEX_TOLERANCE * u.shape[-1]
+        )
+        p = np.maximum(u, 0.0)
+        return np.where(inside, np.sum(xlogy(p, p), axis=-1), np.inf)
+
+    def score_value(self, f: Matrix, y: Vector) -> Vector:
+        """Log sum_k exp(f_k) - f_y."""
+        loss: Vector = -np.take_along_axis(log_softmax(f, axis=-1), _column(y), axis=-1)[:, 0]
+        return loss
+
+    def score_slope(self, f: Matrix, y: Vector) -> Matrix:
+        """Probabilities minus the unit vector of the target."""
+        return self.subgradient(f) - unit_vectors(y, f.shape[-1])
+
+    def score_conjugate(self, v: Matrix, y: Vector) -> Vector:
+        """Negative entropy of p = v + e_y."""
+        return self.conjugate(v + unit_vectors(y, v.shape[-1]))
+
+    def score_violation(self, f: Matrix, v: Matrix, y: Vector) -> Vector:
+        """Largest difference between the slope and v over the classes."""
+        return np.max(np.abs(self.score_slope(f, y) - v), axis=-1)
+
+    def multipliers(self, beta: Matrix, y: Vector) -> Matrix:
+        """Alpha = beta."""
+        return beta
+
+    def coefficients(self, alpha: Matrix, y: Vector) -> Matrix:
+        """Beta = alpha."""
+        return alpha
+
+
+def unit_vectors(y: Vector, n_classes: int) -> Matrix:
+    """Row i is the unit vector of class y_i."""
+    return np.asarray(np.arange(n_classes) == _column(y), dtype=np.float64)
+
+
+def _column(y: Vector) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
+    return np.asarray(y, dtype=np.int64).reshape(-1, 1)

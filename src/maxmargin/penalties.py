@@ -1,0 +1,127 @@
+"""Penalties on w: value, conjugate, and the step that takes a point to the nearest one that pays less.
+
+In the dual of P(w) = penalty(w) + sum_i C_i l_i(f_i) the penalty appears as -penalty*(X' beta).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from maxmargin._types import Vector
+from maxmargin.errors import ModelFileError, ParameterError
+
+
+class Penalty(ABC):
+    """A convex function of w with its conjugate and proximal step."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def value(self, w: Vector) -> float:
+        """penalty(w)."""
+
+    @abstractmethod
+    def conjugate(self, v: Vector) -> float:
+        """Sup over w of <v, w> - penalty(w); infinite outside its domain."""
+
+    @abstractmethod
+    def proximal_step(self, w: Vector, step: float) -> Vector:
+        """Argmin over t of step * penalty(t) + 1/2 |t - w|^2."""
+
+    def to_record(self) -> dict[str, Any]:
+        """Name and parameters, as plain values."""
+        return {"kind": type(self).__name__, **asdict(self)}  # type: ignore[call-overload]  # all are dataclasses
+
+
+def _check_strength(name: str, value: float) -> None:
+    if not (np.isfinite(value) and value >= 0.0):
+        raise ParameterError(f"{name} must be zero or a positive number, got {name}={value!r}.")
+
+
+@dataclass(frozen=True)
+class L2(Penalty):
+    """1/2 strength |w|^2, whose conjugate is 1/2 |v|^2 / strength."""
+
+    strength: float = 1.0
+    name: ClassVar[str] = "L2"
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.strength) and self.strength > 0.0):
+            raise ParameterError(f"strength must be a positive number, got strength={self.strength!r}.")
+
+    def value(self, w: Vector) -> float:
+        """1/2 strength |w|^2."""
+        return 0.5 * self.strength * float(np.vdot(w, w))
+
+    def conjugate(self, v: Vector) -> float:
+        """1/2 |v|^2 / strength."""
+        return 0.5 * float(np.vdot(v, v)) / self.strength
+
+    def proximal_step(self, w: Vector, step: float) -> Vector:
+        """w shrunk towards zero by a constant factor."""
+        return w / (1.0 + step * self.strength)
+
+
+@dataclass(frozen=True)
+class L1(Penalty):
+    """strength |w|_1, whose conjugate is 0 where max_j |v_j| <= strength, else infinite."""
+
+    strength: float = 1.0
+    name: ClassVar[str] = "L1"
+
+    def __post_init__(self) -> None:
+        _check_strength("strength", self.strength)
+
+    def value(self, w: Vector) -> float:
+        """Strength times the sum of absolute values."""
+        return self.strength * float(np.sum(np.abs(w)))
+
+    def conjugate(self, v: Vector) -> float:
+        """0 in the cube of half-width strength."""
+        return 0.0 if np.max(np.abs(v), initial=0.0) <= self.strength else np.inf
+
+    def proximal_step(self, w: Vector, step: float) -> Vector:
+        """Soft threshold: towards zero by step * strength, and exactly zero within it."""
+        return np.sign(w) * np.maximum(np.abs(w) - step * self.strength, 0.0)
+
+
+@dataclass(frozen=True)
+class ElasticNet(Penalty):
+    """l1 |w|_1 + l2/2 |w|^2, whose conjugate is sum_j max(0, |v_j| - l1)^2 / (2 l2)."""
+
+    l1: float = 0.5
+    l2: float = 0.5
+    name: ClassVar[str] = "elastic net"
+
+    def __post_init__(self) -> None:
+        _check_strength("l1", self.l1)
+        if not (np.isfinite(self.l2) and self.l2 > 0.0):
+            raise ParameterError(f"l2 must be a positive number, got l2={self.l2!r}; for none of it use L1.")
+
+    def value(self, w: Vector) -> float:
+        """l1 |w|_1 + l2/2 |w|^2."""
+        return self.l1 * float(np.sum(np.abs(w))) + 0.5 * self.l2 * float(np.vdot(w, w))
+
+    def conjugate(self, v: Vector) -> float:
+        """Half the square of what stands out of the cube of half-width l1, over l2."""
+        beyond = np.maximum(np.abs(v) - self.l1, 0.0)
+        return 0.5 * float(np.vdot(beyond, beyond)) / self.l2
+
+    def proximal_step(self, w: Vector, step: float) -> Vector:
+        """Soft threshold, then shrinkage."""
+        kept = np.sign(w) * np.maximum(np.abs(w) - step * self.l1, 0.0)
+        return kept / (1.0 + step * self.l2)
+
+
+def from_record(record: dict[str, Any]) -> Penalty:
+    """Penalty whose `to_record` gave `record`."""
+    parameters = dict(record)
+    kinds: dict[str, type[Penalty]] = {kind.__name__: kind for kind in (L2, L1, ElasticNet)}
+    kind = parameters.pop("kind", None)
+    if kind not in kinds:
+        raise ModelFileError(f"the model file names a penalty {kind!r} that this version does not know.")
+    return kinds[kind](**parameters)

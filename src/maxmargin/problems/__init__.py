@@ -1,0 +1,29 @@
+"""Training problems: objective and dual objective of each model, and what a solver returns."""
+
+from maxmargin.problems.intercept import Intercept, best_intercept
+from maxmargin.problems.kernel import KernelProblem, combine_columns
+from maxmargin.problems.linear import LinearProblem, linear_scores
+from maxmargin.problems.problem import Pieces, Problem
+from maxmargin.problems.solution import History, Solution, Status
+from maxmargin.problems.specification import Specification
+from maxmargin.problems.tasks import AllClasses, OneVersusRest, Pair, Regression, Task
+
+__all__ = [
+    "AllClasses",
+    "History",
+    "Intercept",
+    "KernelProblem",
+    "LinearProblem",
+    "OneVersusRest",
+    "Pair",
+    "Pieces",
+    "Problem",
+    "Regression",
+    "Solution",
+    "Specification",
+    "Status",
+    "Task",
+    "best_intercept",
+    "combine_columns",
+    "linear_scores",
+]

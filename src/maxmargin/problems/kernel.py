@@ -1,0 +1,104 @@
+"""The kernel problem: phi is known only through k(x, z) = <phi(x), phi(z)>.
+
+w = sum_i beta_i phi(x_i) is never written down; |w|^2 = beta' K beta and f = K beta, formed in tiles so that the
+kernel matrix never exists as a whole.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from maxmargin._types import Matrix, RowIndex, Rows, Vector
+from maxmargin.data import ArraySource, as_double
+from maxmargin.data.source import blocks
+from maxmargin.kernels import Kernel, Linear
+from maxmargin.problems.problem import Pieces, Problem
+
+_TILE_ROWS = 1024
+_TILE_COLUMNS = 4096
+
+
+def combine_columns(kernel: Kernel, A: Rows, train: Rows, columns: RowIndex, beta: Vector) -> Vector:
+    """sum_j beta_j k(a, train[columns_j]) for every row a of A, in tiles and in double precision."""
+    total = np.zeros((A.shape[0] if hasattr(A, "shape") else len(A), *beta.shape[1:]))
+    for left in range(0, len(columns), _TILE_COLUMNS):
+        part = slice(left, left + _TILE_COLUMNS)
+        support = columns[part]
+        vectors = train if kernel.on == "matrix" else as_double(train[support])
+        place = support if kernel.on == "matrix" else np.arange(len(support))
+        for top in range(0, len(total), _TILE_ROWS):
+            rows = slice(top, top + _TILE_ROWS)
+            tile = kernel.columns(as_double(A[rows]), vectors, place)
+            total[rows] += np.asarray(tile, dtype=np.float64) @ beta[part]
+    return total
+
+
+@dataclass(frozen=True)
+class KernelProblem(Problem):
+    """Minimise 1/2 |w|^2 + sum_i C_i l_{y_i}(<w, phi(x_i)> + b) for a kernel k."""
+
+    source: ArraySource
+    kernel: Kernel = Linear()  # noqa: RUF009 - a frozen value
+
+    @property
+    def objective(self) -> str:
+        """What is minimised, in words."""
+        return f"1/2 |w|^2 {self._loss_words()}, kernel {self.kernel}, {self.intercept.words}"
+
+    @property
+    def is_convex(self) -> bool:
+        """Whether the kernel is known, or at least not known not, to be positive semidefinite."""
+        return self.kernel.positive_semidefinite is not False
+
+    @property
+    def row_positions(self) -> RowIndex:
+        """Where the used rows stand in the user's data."""
+        rows = self.source.rows
+        return np.arange(self.n_rows) if rows is None else rows
+
+    def gram(self, rows: RowIndex | None = None) -> Matrix:
+        """k(x_i, x_j) over the given rows."""
+        which = slice(None) if rows is None else rows
+        X = as_double(self.source.take(which))
+        if self.kernel.on == "matrix":
+            return np.array(self.kernel.columns(X, self.source.X, self.row_positions[which]), dtype=np.float64)
+        return np.asarray(self.kernel.block(X, X), dtype=np.float64)
+
+    def diagonal(self) -> Vector:
+        """k(x_i, x_i) of every row."""
+        if self.kernel.on == "matrix":
+            return np.asarray(self.kernel.diag(self.source.X), dtype=np.float64)[self.row_positions]
+        return np.concatenate(
+            [np.asarray(self.kernel.diag(as_double(b.X)), dtype=np.float64) for b in blocks(self.source)]
+        )
+
+    def scores(self, beta: Vector) -> Vector:
+        """K beta in tiles; only columns with beta_j != 0 are formed."""
+        active = np.flatnonzero(beta if beta.ndim == 1 else np.any(beta != 0.0, axis=1))
+        columns = self.row_positions[active]
+        return np.concatenate(
+            [combine_columns(self.kernel, b.X, self.source.X, columns, beta[active]) for b in blocks(self.source)]
+        )
+
+    def combination_scores(self, beta: Vector) -> Vector:
+        """K beta."""
+        return self.scores(beta)
+
+    def pieces(self, weights: Vector | None, beta: Vector) -> Pieces:
+        """One pass of tiles; w is sum_i beta_i phi(x_i) by construction, so there are no weights to give."""
+        scores = self.scores(beta)
+        square = float(np.vdot(beta, scores))
+        lengths = np.sqrt(np.abs(self.diagonal()))
+        size = np.abs(beta) if beta.ndim == 1 else np.sum(np.abs(beta), axis=1)
+        combined = float(size @ lengths)
+        return Pieces(
+            scores=scores,
+            penalty=0.5 * square,
+            conjugate_penalty=0.5 * square,
+            stationarity=0.0,
+            lengths=lengths,
+            score_size=combined,
+            penalty_size=combined**2,
+        )

@@ -1,0 +1,83 @@
+"""The linear problem: phi(x) = x, and w is a vector one can hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from maxmargin._types import Matrix, RowIndex, Rows, Vector
+from maxmargin.data import ArraySource, as_double, squared_norms
+from maxmargin.data.source import blocks
+from maxmargin.penalties import L2, Penalty
+from maxmargin.problems.problem import Pieces, Problem
+
+
+_BLOCK_BYTES = 8 << 20
+
+
+def linear_scores(X: Rows, weights: Vector) -> Vector:
+    """<w, x> of every row in double precision, block by block: X is never copied whole."""
+    rows = max(1, _BLOCK_BYTES // (8 * max(1, X.shape[1]))) if not sparse.issparse(X) else 16384
+    parts = [np.asarray(as_double(X[top : top + rows]) @ weights) for top in range(0, X.shape[0], rows)]
+    return np.concatenate(parts)
+
+
+@dataclass(frozen=True)
+class LinearProblem(Problem):
+    """Minimise penalty(w) + sum_i C_i l_{y_i}(<w, x_i> + b)."""
+
+    source: ArraySource
+    penalty: Penalty = L2()  # noqa: RUF009 - a frozen value
+
+    @property
+    def objective(self) -> str:
+        """What is minimised, in words."""
+        norm = "1/2 |w|^2" if self.penalty == L2() else f"{self.penalty.name} penalty"
+        return f"{norm} {self._loss_words()}, linear, {self.intercept.words}"
+
+    @property
+    def is_convex(self) -> bool:
+        """Always."""
+        return True
+
+    def weights_from(self, beta: Vector) -> Vector:
+        """sum_i beta_i x_i in one pass, in double precision."""
+        total = np.zeros((self.source.n_features, *beta.shape[1:]))
+        for block in blocks(self.source):
+            total += as_double(block.X).T @ beta[block.span]
+        return total
+
+    def scores(self, weights: Vector) -> Vector:
+        """<w, x_i> of every row in one pass, in double precision."""
+        return np.concatenate([np.asarray(as_double(block.X) @ weights) for block in blocks(self.source)])
+
+    def combination_scores(self, beta: Vector) -> Vector:
+        """Scores of w = sum_i beta_i x_i."""
+        return self.scores(self.weights_from(beta))
+
+    def gram(self, rows: RowIndex | None = None) -> Matrix:
+        """<x_i, x_j> over the given rows."""
+        X = as_double(self.source.take(slice(None) if rows is None else rows))
+        product = X @ X.T
+        return np.asarray(product.todense() if sparse.issparse(product) else product)
+
+    def pieces(self, weights: Vector | None, beta: Vector) -> Pieces:
+        """Two passes: one rebuilds sum_i beta_i x_i, one the scores of `weights` (that sum when None)."""
+        combination = self.weights_from(beta)
+        w = combination if weights is None else weights
+        lengths = np.sqrt(np.concatenate([squared_norms(block.X) for block in blocks(self.source)]))
+        length = float(np.linalg.norm(w))
+        apart = float(np.linalg.norm(w - combination)) if isinstance(self.penalty, L2) else 0.0
+        size = np.abs(beta) if beta.ndim == 1 else np.sum(np.abs(beta), axis=1)
+        combined = float(size @ lengths)
+        return Pieces(
+            scores=self.scores(w),
+            penalty=self.penalty.value(w),
+            conjugate_penalty=self.penalty.conjugate(combination),
+            stationarity=apart / length if length > 0.0 else apart,
+            lengths=lengths,
+            score_size=combined if weights is None else length,
+            penalty_size=combined * float(np.linalg.norm(combination)) + length**2,
+        )

@@ -1,0 +1,103 @@
+"""A training problem: data, loss, cost and intercept, with the pieces a certificate needs.
+
+    minimise over w, b   P(w, b) = penalty(w) + 1/2 (b / s)^2 + sum_i C_i l_{y_i}(f_i)      f_i = <w, phi(x_i)> + b
+    maximise over beta   D(beta) = -penalty*(sum_i beta_i phi(x_i)) - 1/2 (s sum_i beta_i)^2
+                                   - sum_i C_i l_{y_i}*(-beta_i / C_i)
+
+with s the scale of the intercept (`problems.intercept`) and beta the coefficients of the multipliers alpha
+(`losses.base`). For s = infinity, the free intercept, D is finite only where sum_i beta_i = 0.
+
+Fenchel's inequality gives P(w, b) >= D(beta) for every w, b and beta, whatever solver they come from.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from maxmargin._types import Matrix, RowIndex, Vector
+from maxmargin.data import Source
+from maxmargin.losses import HardMargin, Loss
+from maxmargin.problems.intercept import Intercept
+
+
+class Pieces(NamedTuple):
+    """What one fresh look at the data gives for a point (w, beta), all in double precision."""
+
+    scores: Vector
+    """<w, phi(x_i)>, without the intercept."""
+    penalty: float
+    """penalty(w)."""
+    conjugate_penalty: float
+    """penalty*(sum_i beta_i phi(x_i))."""
+    stationarity: float
+    """|w - sum_i beta_i phi(x_i)| relative to |w|; 0 where w is that sum by construction."""
+    lengths: Vector
+    """|phi(x_i)|, for the estimate of rounding."""
+    score_size: float
+    """Size, per unit of |phi(x_i)|, of the largest number met while a score was summed."""
+    penalty_size: float
+    """Size of the numbers that were summed for the penalties."""
+
+
+@dataclass(frozen=True)
+class Problem(ABC):
+    """Data, loss, cost and intercept; the subclasses say what phi is."""
+
+    source: Source
+    loss: Loss
+    C: float
+    intercept: Intercept
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.source.n_rows
+
+    @cached_property
+    def targets(self) -> Vector:
+        """y_i of every row: -1 or +1, a number, or the number of a class."""
+        return np.concatenate([self.source.block(k).y for k in range(self.source.n_blocks)])
+
+    @cached_property
+    def costs(self) -> Vector:
+        """C_i = C times the weight of the row; 1 for a hard margin, which has no cost."""
+        if isinstance(self.loss, HardMargin):
+            return np.ones(self.n_rows)
+        return self.C * np.concatenate([self.source.block(k).weight for k in range(self.source.n_blocks)])
+
+    @property
+    @abstractmethod
+    def objective(self) -> str:
+        """What is minimised, in words."""
+
+    @property
+    @abstractmethod
+    def is_convex(self) -> bool:
+        """Whether the penalty is convex, so that a duality gap exists; not so for an indefinite kernel."""
+
+    @abstractmethod
+    def pieces(self, weights: Vector | None, beta: Vector) -> Pieces:
+        """Scores and penalties of (weights, beta), rebuilt from the data."""
+
+    @abstractmethod
+    def gram(self, rows: RowIndex | None = None) -> Matrix:
+        """Inner products of phi(x_i) over the given rows (None for all), in double: for small sets of rows only."""
+
+    @abstractmethod
+    def combination_scores(self, beta: Vector) -> Vector:
+        """<sum_j beta_j phi(x_j), phi(x_i)> of every row, without an intercept."""
+
+    def coefficients(self, alpha: Vector) -> Vector:
+        """Beta of alpha, so that w = sum_i beta_i phi(x_i)."""
+        return self.loss.coefficients(alpha, self.targets)
+
+    def _loss_words(self) -> str:
+        if isinstance(self.loss, HardMargin):
+            return "subject to y_i f_i >= 1"
+        formula = self.loss.formula.replace("epsilon", f"{getattr(self.loss, 'epsilon', 0.0):.6g}")
+        return f"+ {self.C:.6g} sum_i {formula}"

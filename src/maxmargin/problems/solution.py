@@ -1,0 +1,72 @@
+"""What a solver hands back: the point it reached, how it ended, and how it got there."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from enum import Enum
+
+import numpy as np
+
+from maxmargin._types import Vector
+
+
+class Status(Enum):
+    """How a fit ended."""
+
+    CONVERGED = "The duality gap and the KKT violation are within the tolerance."
+    BUDGET = "Stopped by max_iter or max_seconds; raise it, scale the features or lower C."
+    INTERRUPTED = "Stopped by Ctrl-C; the model so far is kept and certified."
+    STALLED = "No step improved the answer further; the tolerance is below what rounding allows here."
+
+
+@dataclass
+class History:
+    """Seconds, passes, primal, dual and gap at each check of a fit."""
+
+    seconds: list[float] = field(default_factory=list)
+    passes: list[float] = field(default_factory=list)
+    primal: list[float] = field(default_factory=list)
+    dual: list[float] = field(default_factory=list)
+    gap: list[float] = field(default_factory=list)
+    _begun: float = field(default_factory=time.perf_counter, repr=False, compare=False)
+
+    def __len__(self) -> int:
+        return len(self.seconds)
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the history was begun."""
+        return time.perf_counter() - self._begun
+
+    def record(self, passes: float, primal: float, dual: float) -> None:
+        """Add one check."""
+        self.seconds.append(self.elapsed)
+        self.passes.append(float(passes))
+        self.primal.append(float(primal))
+        self.dual.append(float(dual))
+        self.gap.append(float(primal) - float(dual))
+
+    def as_arrays(self) -> dict[str, Vector]:
+        """The five columns, ready for a plot or a model file."""
+        return {
+            name: np.asarray(getattr(self, name), dtype=np.float64)
+            for name in ("seconds", "passes", "primal", "dual", "gap")
+        }
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Multipliers, weights (None for a kernel machine) and intercept, and how the solver ended.
+
+    `bias` is None when the solver left it open; the certificate then takes the best one for the given weights.
+    """
+
+    alpha: Vector
+    weights: Vector | None
+    bias: float | Vector | None
+    status: Status
+    history: History
+    solver: str
+    passes: float
+    seconds: float

@@ -1,0 +1,174 @@
+"""The reference solver: an interior-point method, then active-set polish. Slow, and trusted.
+
+The dual form (kernel matrix formed whole, n variables) or, for linear problems with fewer features than rows, the primal
+form; see `solvers.qp_forms`. Hard margins go through the nearest points of convex hulls; see `solvers.hard_margin`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from maxmargin._types import Vector
+from maxmargin.certificates import Assessment, assess
+from maxmargin.errors import NotSeparableError, ParameterError
+from maxmargin.losses import DualBox, HardMargin, SquaredEpsilonInsensitive, SquaredHinge
+from maxmargin.problems import History, LinearProblem, Problem, Solution, Status
+from maxmargin.solvers.feasible import balanced, feasible
+from maxmargin.solvers.hard_margin import hull_distance, is_proof, nearest_points, sharpened_proof
+from maxmargin.solvers.interior_point import InteriorPoint
+from maxmargin.solvers.polish import polish
+from maxmargin.solvers.qp_forms import has_primal_form, solve_dual, solve_primal
+from maxmargin.solvers.solver import Solver
+
+
+_GOOD = 1e-9  # a relative gap that asks for no second opinion
+
+
+@dataclass(frozen=True)
+class QP(Solver):
+    """Quadratic programming by clarabel.
+
+    form is "dual", "primal", or "auto": primal for linear problems with fewer features than rows, otherwise dual, and
+    the other form as a second opinion where rounding defeated the first.
+    """
+
+    form: Literal["auto", "dual", "primal"] = "auto"
+    name: ClassVar[str] = "qp"
+
+    def solve(self, problem: Problem, start: Solution | None = None) -> Solution:
+        """Solve to the last digits; an interior-point method has no use for a start."""
+        box = problem.loss.dual_box(problem.costs)
+        if box is None:
+            raise ParameterError(
+                f"solver='qp' cannot solve the {problem.loss.name} loss, whose dual is not a quadratic program."
+            )
+        if not problem.is_convex:
+            raise ParameterError(
+                f"solver='qp' needs a positive semidefinite kernel; the dual of this problem has no maximum: "
+                f"{problem.objective}."
+            )
+        history = History()
+        answer = (self._hard_margin if isinstance(problem.loss, HardMargin) else self._soft_margin)(problem, box, history)
+        return Solution(
+            alpha=answer.alpha,
+            weights=answer.weights,
+            bias=None,
+            status=answer.status,
+            history=history,
+            solver=self.name,
+            passes=float(answer.iterations),
+            seconds=history.elapsed,
+        )
+
+    def _soft_margin(self, problem: Problem, box: DualBox, history: History) -> _Answer:
+        forms = self._forms(problem)
+        answer = self._solve_form(forms[0], problem, box, history)
+        relative = answer.seen.gap / max(abs(answer.seen.primal), 1e-300)
+        if len(forms) > 1 and answer.status in (Status.CONVERGED, Status.STALLED) and relative > _GOOD:
+            other = self._solve_form(forms[1], problem, box, history)
+            answer = min(answer, other, key=lambda one: one.seen.gap)
+        return answer
+
+    def _forms(self, problem: Problem) -> list[str]:
+        """Forms to try, in order."""
+        if self.form not in ("auto", "dual", "primal"):
+            raise ParameterError(f"form must be 'auto', 'dual' or 'primal', got form={self.form!r}.")
+        if self.form == "primal" and not has_primal_form(problem):
+            raise ParameterError(f"form='primal' is for the hinge and the tube, not: {problem.objective}.")
+        if self.form != "auto":
+            return [self.form]
+        if not has_primal_form(problem):
+            return ["dual"]
+        fewer_features = isinstance(problem, LinearProblem) and problem.source.n_features < problem.n_rows
+        return ["primal", "dual"] if fewer_features and problem.n_rows <= _MAX_GRAM else ["primal"] if fewer_features else ["dual", "primal"]
+
+    def _solve_form(self, form: str, problem: Problem, box: DualBox, history: History) -> _Answer:
+        weights = None
+        if form == "primal":
+            alpha, weights, point = solve_primal(problem, self.max_iter, self.max_seconds)
+        else:
+            alpha, point = solve_dual(problem, box, self.max_iter, self.max_seconds)
+        alpha = feasible(problem, alpha, box)
+        candidates = [_answer(problem, alpha, None, point)]
+        history.record(point.iterations, candidates[0].seen.primal, candidates[0].seen.dual)
+        if point.status is not Status.INTERRUPTED:
+            polished, _ = polish(problem, alpha, box, _diagonal(problem))
+            candidates.append(_answer(problem, polished, None, point))
+            if isinstance(problem.loss, (SquaredHinge, SquaredEpsilonInsensitive)):
+                candidates.append(_answer(problem, _from_scores(problem, candidates[-1], box), None, point))
+        if weights is not None and isinstance(problem, LinearProblem):
+            # Where C is large and features are badly scaled, w = sum_i beta_i x_i loses digits that w itself has.
+            best = max(candidates, key=lambda one: one.seen.dual)
+            candidates.append(_answer(problem, best.alpha, weights, point))
+        answer = min(candidates, key=lambda one: one.seen.gap)
+        history.record(point.iterations, answer.seen.primal, answer.seen.dual)
+        return answer
+
+    def _hard_margin(self, problem: Problem, box: DualBox, history: History) -> _Answer:
+        lam, point = nearest_points(problem, self.max_iter, self.max_seconds)
+        distance = hull_distance(problem, lam)
+        alpha = lam / distance**2 if distance > 0.0 else np.zeros_like(lam)
+        answer = _answer(problem, alpha, None, point)
+        if np.isfinite(answer.seen.primal) and point.status is not Status.INTERRUPTED:
+            history.record(point.iterations, answer.seen.primal, answer.seen.dual)
+            alpha, _ = polish(problem, alpha, box, _diagonal(problem))
+            answer = _answer(problem, _scaled_to_margin_one(problem, alpha), None, point)
+            history.record(point.iterations, answer.seen.primal, answer.seen.dual)
+        elif point.status in (Status.CONVERGED, Status.STALLED):
+            raise _not_separable(problem, sharpened_proof(problem, lam))
+        return answer
+
+
+_MAX_GRAM = 4000  # rows up to which a whole kernel matrix is worth a second opinion
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """A point with what the certificate's arithmetic says of it."""
+
+    alpha: Vector
+    weights: Vector | None
+    seen: Assessment
+    status: Status
+    iterations: int
+
+
+def _answer(problem: Problem, alpha: Vector, weights: Vector | None, point: InteriorPoint) -> _Answer:
+    if weights is None and isinstance(problem, LinearProblem):
+        weights = problem.weights_from(problem.coefficients(alpha))
+    return _Answer(alpha, weights, assess(problem, alpha, weights, None), point.status, point.iterations)
+
+
+def _diagonal(problem: Problem) -> Vector:
+    """k(x_i, x_i)."""
+    return np.square(problem.pieces(None, np.zeros(problem.n_rows)).lengths)
+
+
+def _from_scores(problem: Problem, answer: _Answer, box: DualBox) -> Vector:
+    """For a smooth loss the scores determine the multipliers: alpha_i = -C_i l'(z_i)."""
+    f = problem.combination_scores(problem.coefficients(answer.alpha)) + answer.seen.bias
+    alpha = problem.loss.multipliers(-problem.costs * problem.loss.score_slope(f, problem.targets), problem.targets)
+    return balanced(alpha, problem.coefficients(np.ones_like(alpha)), box) if problem.intercept.is_free else alpha
+
+
+def _scaled_to_margin_one(problem: Problem, alpha: Vector) -> Vector:
+    """Alpha scaled so that the smallest margin is 1: a feasible hard margin, not one that is short by rounding."""
+    seen = assess(problem, alpha, None, None)
+    f = problem.combination_scores(problem.coefficients(alpha)) + seen.bias
+    smallest = float(np.min(problem.targets * f))
+    return alpha / smallest if 0.5 < smallest < 2.0 else alpha
+
+
+def _not_separable(problem: Problem, lam: Vector) -> NotSeparableError:
+    bound = hull_distance(problem, lam)
+    found = "no hyperplane separates the classes" if is_proof(problem, lam) else "no separating hyperplane was found"
+    return NotSeparableError(
+        f"{found}: {np.count_nonzero(lam)} rows contradict each other "
+        f"(every separating hyperplane would have a margin of at most {bound:.2g}). "
+        "Use a finite C, for example C=1, to allow slack, or a richer kernel.",
+        multipliers=lam,
+        margin_bound=bound,
+    )
