@@ -21,13 +21,14 @@ PNG = b"\x89PNG\r\n\x1a\n"
 
 
 def maxmargin(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    """Run the real program in a process of its own."""
+    """Run the real program in a process of its own, with its output in a pipe."""
+    forcing = ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
     return subprocess.run(
         [sys.executable, "-c", "from maxmargin.cli import main; main()", *words],
         capture_output=True,
         text=True,
         cwd=cwd,
-        env=os.environ | {"NO_COLOR": "1", "MPLBACKEND": "Agg"},
+        env={name: value for name, value in os.environ.items() if name not in forcing},
     )
 
 

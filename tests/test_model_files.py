@@ -41,11 +41,7 @@ def same(left: Any, right: Any) -> bool:
     if isinstance(left, list):
         return len(left) == len(right) and all(map(same, left, right))
     if isinstance(left, np.ndarray):
-        return (
-            left.dtype == right.dtype
-            and left.shape == right.shape
-            and repr(left.tolist()) == repr(right.tolist())
-        )
+        return left.dtype == right.dtype and left.shape == right.shape and repr(left.tolist()) == repr(right.tolist())
     if sparse.issparse(left):
         return left.shape == right.shape and all(
             same(getattr(left, part), getattr(right, part)) for part in ("data", "indices", "indptr")
@@ -68,12 +64,8 @@ plain_dtypes = (
     | arrays.unicode_string_dtypes(max_len=4)
     | arrays.byte_string_dtypes(max_len=4)
 )
-plain_arrays = arrays.arrays(
-    plain_dtypes, arrays.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=4)
-)
-word_arrays = arrays.arrays(
-    object, arrays.array_shapes(max_dims=2, min_side=0, max_side=3), elements=st.text()
-)
+plain_arrays = arrays.arrays(plain_dtypes, arrays.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=4))
+word_arrays = arrays.arrays(object, arrays.array_shapes(max_dims=2, min_side=0, max_side=3), elements=st.text())
 
 
 @st.composite
@@ -199,9 +191,7 @@ def test_saving_through_a_symbolic_link_keeps_the_link(tmp_path):
 def test_a_model_file_gets_the_permissions_of_any_new_file(tmp_path):
     (tmp_path / "any").touch()
     write_record(SAMPLE, tmp_path / "model")
-    assert stat.S_IMODE((tmp_path / "model").stat().st_mode) == stat.S_IMODE(
-        (tmp_path / "any").stat().st_mode
-    )
+    assert stat.S_IMODE((tmp_path / "model").stat().st_mode) == stat.S_IMODE((tmp_path / "any").stat().st_mode)
 
 
 def test_a_file_cut_anywhere_is_refused(tmp_path):
@@ -296,9 +286,7 @@ def test_another_format_name_is_refused(sample):
 
 
 def test_a_newer_version_asks_for_an_upgrade(sample):
-    with pytest.raises(
-        ModelFileError, match=r"format version 2, written by maxmargin 9\.0.*--upgrade maxmargin"
-    ):
+    with pytest.raises(ModelFileError, match=r"format version 2, written by maxmargin 9\.0.*--upgrade maxmargin"):
         read_record(edited(sample, version=2, library="9.0"))
 
 

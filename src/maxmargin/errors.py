@@ -1,17 +1,17 @@
 """What can go wrong, as one tree.
 
-    MaxMarginError
-    |-- ParameterError      (also ValueError)   an argument is off; the message lists what is allowed
-    |-- DataError           (also ValueError)   the data cannot be used as they are
-    |   `-- DataTypeError   (also TypeError)    ... because they are of the wrong kind
-    |-- NotSeparableError   (also ValueError)   no hard margin exists; carries the proof
-    |-- CertificateError                        a certificate does not hold for the model and the data
-    |-- ModelFileError      (also ValueError)   a model file is damaged, foreign or cannot be written
-    |-- CheckpointError     (also ValueError)   a checkpoint belongs to other data or settings
-    |-- TestSetUsedError                        the sealed test set was opened before
-    `-- MissingExtraError   (also ImportError)  an optional package is not installed
+MaxMarginError
+|-- ParameterError      (also ValueError)   an argument is off; the message lists what is allowed
+|-- DataError           (also ValueError)   the data cannot be used as they are
+|   `-- DataTypeError   (also TypeError)    ... because they are of the wrong kind
+|-- NotSeparableError   (also ValueError)   no hard margin exists; carries the proof
+|-- CertificateError                        a certificate does not hold for the model and the data
+|-- ModelFileError      (also ValueError)   a model file is damaged, foreign or cannot be written
+|-- CheckpointError     (also ValueError)   a checkpoint belongs to other data or settings
+|-- TestSetUsedError                        the sealed test set was opened before
+`-- MissingExtraError   (also ImportError)  an optional package is not installed
 
-    NotConvergedWarning     (a UserWarning)     the fit ended short of its tolerance
+NotConvergedWarning     (a UserWarning)     the fit ended short of its tolerance
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ class L2(Penalty):
         return 0.5 * float(np.vdot(v, v)) / self.strength
 
     def proximal_step(self, w: Vector, step: float) -> Vector:
-        """w shrunk towards zero by a constant factor."""
+        """W shrunk towards zero by a constant factor."""
         return w / (1.0 + step * self.strength)
 
 

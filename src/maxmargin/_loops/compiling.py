@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numba
 
@@ -16,11 +16,7 @@ def loop(function: Function) -> Function:
     Where no cache directory can be written (a read-only installation) Numba refuses to decorate at all; the loop
     then compiles in every process instead.
     """
-    try:
-        compiled: Function = numba.njit(cache=True, nogil=True)(function)
-    except RuntimeError:
-        compiled = numba.njit(nogil=True)(function)
-    return compiled
+    return _compiled(function, nogil=True)
 
 
 # Reassociation lets the sums of a search loop use vector instructions; NaN and infinity keep their meaning.
@@ -30,8 +26,11 @@ FAST = {"reassoc", "contract", "nsz"}
 
 def fast_loop(function: Function) -> Function:
     """Like `loop`, and sums may be reordered: for loops that search, not for loops that certify."""
+    return _compiled(function, nogil=True, fastmath=FAST)
+
+
+def _compiled(function: Function, **options: Any) -> Function:
     try:
-        compiled: Function = numba.njit(cache=True, nogil=True, fastmath=FAST)(function)
+        return cast(Function, numba.njit(cache=True, **options)(function))
     except RuntimeError:
-        compiled = numba.njit(nogil=True, fastmath=FAST)(function)
-    return compiled
+        return cast(Function, numba.njit(**options)(function))

@@ -49,17 +49,19 @@ def dense_distances(
     A: NDArray[Any],
     B: NDArray[Any],
     square: bool,
+    limit: float,
     start: int,
     end: int,
     stop: NDArray[np.uint8],
     distances: NDArray[Any],
 ) -> int:
-    """Fill columns start to end - 1 of `distances`; returns the number of rows done, short if stopped."""
+    """Measure entries up to `limit` in columns start to end - 1; returns the rows done, fewer if stopped."""
     for i in range(len(A)):
         if stop[0] != 0:
             return i
         for j in range(start, end):
-            distances[i, j] = _squared(A[i], B[j]) if square else _absolute(A[i], B[j])
+            if distances[i, j] <= limit:
+                distances[i, j] = _squared(A[i], B[j]) if square else _absolute(A[i], B[j])
     return len(A)
 
 
@@ -94,12 +96,13 @@ def sparse_distances(
     A: SparseRows,
     B: SparseRows,
     square: bool,
+    limit: float,
     start: int,
     end: int,
     stop: NDArray[np.uint8],
     distances: NDArray[Any],
 ) -> int:
-    """Fill columns start to end - 1 of `distances`; returns the number of rows done, short if stopped."""
+    """Measure entries up to `limit` in columns start to end - 1; returns the rows done, fewer if stopped."""
     n_rows = len(A.starts) - 1
     for i in range(n_rows):
         if stop[0] != 0:
@@ -107,7 +110,8 @@ def sparse_distances(
         a_values = A.values[A.starts[i] : A.starts[i + 1]]
         a_columns = A.columns[A.starts[i] : A.starts[i + 1]]
         for j in range(start, end):
-            b_values = B.values[B.starts[j] : B.starts[j + 1]]
-            b_columns = B.columns[B.starts[j] : B.starts[j + 1]]
-            distances[i, j] = _merged(a_values, a_columns, b_values, b_columns, square)
+            if distances[i, j] <= limit:
+                b_values = B.values[B.starts[j] : B.starts[j + 1]]
+                b_columns = B.columns[B.starts[j] : B.starts[j + 1]]
+                distances[i, j] = _merged(a_values, a_columns, b_values, b_columns, square)
     return n_rows

@@ -43,6 +43,11 @@ class Assessment(NamedTuple):
     reason: str
     """Why the gap is not a number or infinite, else empty."""
 
+    @property
+    def difference(self) -> float:
+        """Primal - dual, whether or not it bounds anything."""
+        return self.primal - self.dual
+
 
 def assess(problem: Problem, alpha: Vector, weights: Vector | None, bias: float | Vector | None) -> Assessment:
     """Primal, dual, gap and KKT violation of a point; the best intercept is taken where `bias` is None."""

@@ -161,7 +161,7 @@ class Certificate:
 
 
 def relative(gap: float, primal: float, rounding: float) -> float:
-    """gap / |primal|; where the primal value is zero the gap is either rounding or infinitely large."""
+    """Gap / |primal|; where the primal value is zero the gap is either rounding or infinitely large."""
     if math.isnan(gap) or not math.isfinite(primal):
         return gap
     if primal == 0.0:
@@ -227,7 +227,7 @@ _WORST_FIRST = (Status.INTERRUPTED, Status.STALLED, Status.BUDGET, Status.CONVER
 
 
 def combine(parts: Sequence[Certificate]) -> Certificate:
-    """One certificate for several sub-problems: sums of values, worst of violations; a single part stands for itself."""
+    """One certificate for several sub-problems: sums of values, worst of violations; a single part is itself."""
     if len(parts) == 1:
         return parts[0]
     total: dict[str, Any] = {
@@ -247,4 +247,3 @@ def combine(parts: Sequence[Certificate]) -> Certificate:
         parts=tuple(parts),
         **total,
     )
-

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich import box
 from rich.console import Console
 from rich.table import Table
 
@@ -26,9 +27,9 @@ Try next, in Python:
 
 
 def demo(
-    output: Annotated[
-        Path, typer.Option("--output", "-o", dir_okay=False, help="Where to write the picture.")
-    ] = Path("maxmargin-demo.png"),
+    output: Annotated[Path, typer.Option("--output", "-o", dir_okay=False, help="Where to write the picture.")] = Path(
+        "maxmargin-demo.png"
+    ),
     no_picture: Annotated[bool, typer.Option("--no-picture", help="Train and certify only.")] = False,
 ) -> None:
     """Train two machines on real data, certify them and draw them.
@@ -39,7 +40,7 @@ def demo(
 
     console = Console(highlight=False, soft_wrap=True)
     X, y = _two_measurements()
-    console.print(f"{len(X)} tumours, {' or '.join(sorted(set(y)))}, by {' and '.join(_FEATURES)}.\n")
+    console.print(f"{len(X)} breast tumours, {' or '.join(sorted(set(y)))}; {', '.join(_FEATURES)}.")
     models = {
         "Linear kernel, C = 1": SVC(kernel="linear", C=1.0).fit(X, y),
         "Gaussian kernel, C = 10": SVC(kernel="rbf", C=10.0, gamma=0.1).fit(X, y),
@@ -47,10 +48,8 @@ def demo(
     console.print(_side_by_side(models), soft_wrap=False)
     again = [model.certificate_.verify(X, y) for model in models.values()]
     worst = max((abs(seen.gap) + seen.rounding) / seen.primal for seen in again)
-    console.print(
-        f"Verified from the data: recomputed from the {len(X)} rows alone, every number agrees; "
-        f"no machine can lower its objective by more than {worst:.0e} of it, rounding included.\n"
-    )
+    console.print(f"Verified from the data: recomputed from the {len(X)} rows alone, every number agrees.")
+    console.print(f"No machine can lower its objective by more than {worst:.0e} of it, rounding included.\n")
     if not no_picture:
         try:
             _draw(models, X, y, output)
@@ -73,7 +72,7 @@ def _two_measurements() -> tuple[Matrix, Labels]:
 
 def _side_by_side(models: dict[str, Any]) -> Table:
     """Table of the certificates, one column a model."""
-    table = Table("", *models, title="Certificates", title_justify="left")
+    table = Table("Certificate", *models, box=box.SIMPLE_HEAD)
     columns = [dict(model.certificate_.rows()) for model in models.values()]
     for name in columns[0]:
         table.add_row(name, *[column[name] for column in columns])

@@ -1,4 +1,4 @@
-"""Arrays in memory as a source: dense or CSR, float32 or float64, C or Fortran order, or strings; never copied whole."""
+"""Arrays in memory as a source: dense or CSR, float32 or float64, any order, or strings; never copied whole."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ def squared_norms(X: Rows) -> Vector:
     X = as_double(X)
     if sparse.issparse(X):
         return np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
-    return np.einsum("ij,ij->i", X, X)
+    squares: Vector = np.einsum("ij,ij->i", X, X)
+    return squares
 
 
 @dataclass(frozen=True)

@@ -26,9 +26,7 @@ from maxmargin.models import read_record, write_record
 from maxmargin.problems import AllClasses, History, Intercept, OneVersusRest, Pair, Regression, Specification, Status
 
 _TASKS = {task.__name__: task for task in (AllClasses, OneVersusRest, Pair, Regression)}
-_NUMBERS = tuple(
-    field.name for field in fields(Certificate) if field.name not in ("status", "parts", "claim")
-)
+_NUMBERS = tuple(field.name for field in fields(Certificate) if field.name not in ("status", "parts", "claim"))
 
 
 def save(estimator: Any, path: str | os.PathLike[str]) -> None:
@@ -75,12 +73,10 @@ def from_record(record: dict[str, Any], path: str) -> Any:
     if kind not in estimators.__all__ or not issubclass(getattr(estimators, str(kind), object), BaseEstimator):
         raise ModelFileError(f"{path}: the file holds a model of kind {kind!r}, which this version does not know.")
     try:
-        estimator = getattr(estimators, kind)(
-            **{name: _decoded(value) for name, value in record["parameters"].items()}
-        )
+        estimator = getattr(estimators, kind)(**{name: _decoded(value) for name, value in record["parameters"].items()})
         for name, value in record["attributes"].items():
             setattr(estimator, name, _decoded(value))
-        histories = [History(**{name: list(column) for name, column in part.items()}) for part in record["histories"]]
+        histories = [History.from_arrays(part) for part in record["histories"]]
         estimator.history_ = histories[0] if len(histories) == 1 else histories
         parts = [
             _certificate(part["numbers"], claim=_claim(part, point))

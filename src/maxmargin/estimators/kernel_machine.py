@@ -11,12 +11,11 @@ from sklearn.utils.validation import check_is_fitted
 from maxmargin._types import Labels, Matrix, RowIndex, Rows, Vector
 from maxmargin.data import count_rows
 from maxmargin.errors import DataError
-from maxmargin.kernels import Kernel, Linear, as_kernel
-from maxmargin.problems import combine_columns
-
 from maxmargin.estimators.machine import Machine
 from maxmargin.estimators.validation import check_rows
 from maxmargin.estimators.weights import kernel_width
+from maxmargin.kernels import Kernel, Linear, as_kernel
+from maxmargin.problems import combine_columns, linear_scores
 
 
 class KernelMachine(Machine):
@@ -32,11 +31,12 @@ class KernelMachine(Machine):
     def _check_kernel_input(self, X: Rows, *, reset: bool) -> Rows:
         # gamma needs the data and the data's check needs to know what the kernel works on: a draft kernel tells that.
         on = as_kernel(self.kernel).on if reset else self._kernel.on
-        X = check_rows(self, X, on=on, reset=reset)
+        # How many columns a precomputed kernel may have at prediction is known here better than by scikit-learn.
+        X = check_rows(self, X, on=on, reset=reset, count_columns=reset or on != "matrix")
         if reset and on == "matrix" and X.shape[0] != X.shape[1]:
             raise DataError(
-                f"Precomputed matrix must be a square matrix: kernel='precomputed' takes k(x_i, x_j) of all training rows, "
-                f"got shape {X.shape}."
+                f"Precomputed matrix must be a square matrix: kernel='precomputed' takes k(x_i, x_j) of all training "
+                f"rows, got shape {X.shape}."
             )
         return X
 
@@ -59,13 +59,20 @@ class KernelMachine(Machine):
         check_is_fitted(self)
         X = self._check_kernel_input(X, reset=False)
         if self._kernel.on == "matrix":
-            if X.shape[1] == self._n_train:
-                return combine_columns(self._kernel, X, X, self.support_, coefficients)
-            raise DataError(
-                f"kernel='precomputed' takes k(x, x_j) for the {self._n_train} training rows x_j, got {X.shape[1]} columns."
-            )
+            return linear_scores(X[:, self._columns_of_support(X)], coefficients)
         columns = np.arange(count_rows(self.support_vectors_))
         return combine_columns(self._kernel, X, self.support_vectors_, columns, coefficients)
+
+    def _columns_of_support(self, X: Rows) -> RowIndex | slice:
+        """Columns of k(x, x_j) that belong to support rows; only these may be given in the first place."""
+        if X.shape[1] == self._n_train:
+            return self.support_
+        if X.shape[1] == len(self.support_):
+            return slice(None)
+        raise DataError(
+            f"kernel='precomputed' takes k(x, x_j) for the {self._n_train} training rows x_j, or for the "
+            f"{len(self.support_)} support rows alone; got {X.shape[1]} columns."
+        )
 
     def _weight_lengths(self, coefficients: Matrix) -> Vector:
         """|w| of each machine, from the support vectors."""
@@ -76,7 +83,8 @@ class KernelMachine(Machine):
             )
         columns = np.arange(count_rows(self.support_vectors_))
         f = combine_columns(self._kernel, self.support_vectors_, self.support_vectors_, columns, coefficients)
-        return np.sqrt(np.maximum(np.sum(coefficients * f, axis=0), 0.0))
+        lengths: Vector = np.sqrt(np.maximum(np.sum(coefficients * f, axis=0), 0.0))
+        return lengths
 
     @property
     def coef_(self) -> Matrix:

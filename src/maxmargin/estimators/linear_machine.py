@@ -10,10 +10,9 @@ from sklearn.utils.validation import check_is_fitted
 from maxmargin._types import Matrix, RowIndex, Rows, Vector
 from maxmargin.certificates import Point
 from maxmargin.errors import ParameterError
-from maxmargin.problems import Intercept, linear_scores
-
 from maxmargin.estimators.machine import Machine
 from maxmargin.estimators.validation import check_intercept, check_rows
+from maxmargin.problems import Intercept, linear_scores
 
 
 class LinearMachine(Machine):
@@ -51,4 +50,5 @@ class LinearMachine(Machine):
         """<w, x> + b, one column a machine, in double precision."""
         check_is_fitted(self)
         X = self._check_linear_input(X, reset=False)
-        return linear_scores(X, np.atleast_2d(self.coef_).T) + self.intercept_
+        scores: Matrix = linear_scores(X, np.atleast_2d(self.coef_).T) + self.intercept_
+        return scores

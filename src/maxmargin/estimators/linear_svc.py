@@ -13,15 +13,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from maxmargin._types import Labels, Rows, Vector
 from maxmargin.errors import DataError, ParameterError, unknown_name
-from maxmargin.losses import HardMargin, Hinge, Loss, SquaredHinge
-from maxmargin.problems import OneVersusRest, Pair, Specification, Task
-from maxmargin.solvers import Solver
-
 from maxmargin.estimators.linear_machine import LinearMachine
 from maxmargin.estimators.margins import Margins, margins_of
 from maxmargin.estimators.svc import check_known_labels
 from maxmargin.estimators.validation import check_cost, check_labels, check_same_length, check_weights
-from maxmargin.estimators.weights import class_factors
+from maxmargin.estimators.weights import class_factors, classes_with_weight
+from maxmargin.losses import HardMargin, Hinge, Loss, SquaredHinge
+from maxmargin.problems import OneVersusRest, Pair, Specification, Task
+from maxmargin.solvers import Solver
 
 _LOSSES: dict[str, Loss] = {"hinge": Hinge(), "squared_hinge": SquaredHinge()}
 
@@ -78,8 +77,8 @@ class LinearSVC(ClassifierMixin, LinearMachine):  # type: ignore[misc]  # scikit
     --------
     >>> import numpy as np
     >>> from maxmargin import LinearSVC
-    >>> X = np.array([[0.2, -1.4], [-2.1, 1.7], [0.9, 1.0], [-1.0, -3.1], [-0.2, -1.0], [-0.2, 1.3], [2.0, -1.0], [0.5, 2.1]])
-    >>> y = np.array([-1, 1, 1, -1, -1, 1, -1, 1])
+    >>> X = np.array([[0.2, -1.4], [-2.1, 1.7], [0.9, 1.0], [-1.0, -3.1], [-0.2, -1.0], [-0.2, 1.3], [2.0, -1.0]])
+    >>> y = np.array([-1, 1, 1, -1, -1, 1, -1])
     >>> model = LinearSVC(C=np.inf).fit(X, y)
     >>> bool(np.allclose(model.coef_, [[0, 1]]) and np.allclose(model.intercept_, 0))
     True
@@ -150,7 +149,9 @@ class LinearSVC(ClassifierMixin, LinearMachine):  # type: ignore[misc]  # scikit
         weight = check_weights(sample_weight, len(y))
         self.classes_ = np.unique(y)
         factors = class_factors(self.class_weight, self.classes_, y, weight)
-        self._check_both_classes(factors, y, weight)
+        weighty = classes_with_weight(self.classes_, y, weight, factors)
+        if len(weighty) < 2:
+            raise DataError(f"at least two classes need rows with positive weights; only {weighty} do.")
         loss = HardMargin() if np.isinf(C) else _LOSSES[self.loss]
         specifications = [Specification(task, loss, C, intercept, class_weight=factors) for task in self._tasks()]
         training = self._train(specifications, X, y, weight)
@@ -168,17 +169,6 @@ class LinearSVC(ClassifierMixin, LinearMachine):  # type: ignore[misc]  # scikit
         if self.stream is not None:
             raise ParameterError(f"stream={self.stream!r} is for data larger than memory; give None for arrays.")
 
-    def _check_both_classes(self, factors: tuple[tuple[Any, float], ...], y: Labels, weight: Vector | None) -> None:
-        """Weights of zero may have removed all classes but one."""
-        factor = dict(factors)
-        alive = [
-            label
-            for label in self.classes_.tolist()
-            if factor.get(label, 1.0) > 0.0 and (weight is None or np.any(weight[y == label]))
-        ]
-        if len(alive) < 2:
-            raise DataError(f"at least two classes need rows with positive weights; only {alive} do.")
-
     def _tasks(self) -> list[Task]:
         labels = self.classes_.tolist()
         if len(labels) == 2:
@@ -194,7 +184,7 @@ class LinearSVC(ClassifierMixin, LinearMachine):  # type: ignore[misc]  # scikit
         """Labels of rows: the class with the largest score."""
         f = self._linear_scores(X)
         number = (f[:, 0] > 0.0).astype(np.intp) if len(self.classes_) == 2 else np.argmax(f, axis=1)
-        return self.classes_[number]
+        return np.asarray(self.classes_[number])
 
     def margins(self, X: Rows, y: Labels) -> Margins:
         """Functional and geometric margin, slack and category of each row; for two classes."""

@@ -9,13 +9,12 @@ from sklearn.base import RegressorMixin
 
 from maxmargin._types import Labels, Rows, Vector
 from maxmargin.errors import ParameterError, unknown_name
-from maxmargin.losses import EpsilonInsensitive, SquaredEpsilonInsensitive
-from maxmargin.problems import Regression, Specification
-from maxmargin.solvers import Solver
-
 from maxmargin.estimators.linear_machine import LinearMachine
 from maxmargin.estimators.svr import check_finite_cost
 from maxmargin.estimators.validation import check_numbers, check_same_length, check_weights
+from maxmargin.losses import EpsilonInsensitive, SquaredEpsilonInsensitive
+from maxmargin.problems import Regression, Specification
+from maxmargin.solvers import Solver
 
 _LOSSES = {
     "epsilon_insensitive": EpsilonInsensitive,

@@ -15,11 +15,10 @@ from maxmargin._types import Labels, Rows, Vector
 from maxmargin.backends.threads import thread_count
 from maxmargin.certificates import Certificate, Point, certify, combine
 from maxmargin.errors import NotConvergedWarning, NotSeparableError, unknown_name
+from maxmargin.estimators.validation import check_max_iter, check_max_seconds, check_memory, check_positive
 from maxmargin.problems import History, Specification, Status
 from maxmargin.solvers import Solver, solver_named, untrained
 from maxmargin.solvers.hard_margin import SeparabilityProof
-
-from maxmargin.estimators.validation import check_max_iter, check_max_seconds, check_memory, check_positive
 
 
 @dataclass(frozen=True)
@@ -67,14 +66,16 @@ class Machine(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
         for specification in specifications:
             problem, rows = specification.problem(X, y, sample_weight)
             try:
-                solution = (
-                    untrained(problem, solver.name, Status.INTERRUPTED) if interrupted else solver.solve(problem)
-                )
+                solution = None if interrupted else solver.solve(problem)
+            except KeyboardInterrupt:  # outside the loops that know how to stop: nothing was found yet
+                solution = None
             except NotSeparableError as error:
                 multipliers = np.zeros(len(y))
                 multipliers[slice(None) if rows is None else rows] = error.multipliers
                 proof = SeparabilityProof(specification, len(y), sample_weight)
                 raise NotSeparableError(str(error), multipliers, error.margin_bound, proof) from None
+            if solution is None:
+                solution = untrained(problem, solver.name, Status.INTERRUPTED)
             interrupted = interrupted or solution.status is Status.INTERRUPTED
             certificates.append(
                 certify(

@@ -1,7 +1,7 @@
 """Support vector classification with kernels.
 
-Two classes are one problem. K classes are K (K - 1) / 2 problems, one a pair, whose predictions vote; the attributes have
-scikit-learn's layout.
+Two classes are one problem. K classes are K (K - 1) / 2 problems, one a pair, whose predictions vote; the attributes
+have scikit-learn's layout.
 """
 
 from __future__ import annotations
@@ -17,11 +17,6 @@ from sklearn.utils.validation import check_is_fitted
 from maxmargin._types import Labels, Matrix, RowIndex, Rows, Vector
 from maxmargin.certificates import Point
 from maxmargin.errors import DataError, ParameterError, unknown_name
-from maxmargin.kernels import Kernel
-from maxmargin.losses import HardMargin, Hinge
-from maxmargin.problems import Pair, Specification
-from maxmargin.solvers import Solver
-
 from maxmargin.estimators.kernel_machine import KernelMachine, sorted_by_class
 from maxmargin.estimators.margins import Margins, margins_of
 from maxmargin.estimators.validation import (
@@ -31,7 +26,11 @@ from maxmargin.estimators.validation import (
     check_same_length,
     check_weights,
 )
-from maxmargin.estimators.weights import class_factors
+from maxmargin.estimators.weights import class_factors, classes_with_weight
+from maxmargin.kernels import Kernel
+from maxmargin.losses import HardMargin, Hinge
+from maxmargin.problems import Pair, Specification
+from maxmargin.solvers import Solver
 
 
 class SVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn is untyped
@@ -159,6 +158,12 @@ class SVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn
         self.classes_ = np.unique(y)
         self._kernel = self._make_kernel(X, weight)
         factors = class_factors(self.class_weight, self.classes_, y, weight)
+        weighty = classes_with_weight(self.classes_, y, weight, factors)
+        if len(weighty) < len(self.classes_):
+            raise DataError(
+                f"at least two classes need rows with positive weights, and each pair of classes is one problem; of "
+                f"{self.classes_.tolist()} only {weighty} have such rows."
+            )
         specifications = [
             Specification(
                 task=task,
@@ -170,7 +175,6 @@ class SVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn
             )
             for task in self._pairs()
         ]
-        self._check_both_classes(specifications, y, weight)
         training = self._train(specifications, X, y, weight)
         self._store(training.points, X, y)
         self._conclude(training, self._points())
@@ -179,16 +183,6 @@ class SVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn
     def _check_shape(self) -> None:
         if self.decision_function_shape not in ("ovr", "ovo"):
             raise unknown_name("decision_function_shape", self.decision_function_shape, ("ovr", "ovo"))
-
-    def _check_both_classes(self, specifications: list[Specification], y: Labels, weight: Vector | None) -> None:
-        """Weights of zero may have removed a class."""
-        factors = dict(specifications[0].class_weight)
-        for label in self.classes_:
-            factor = factors.get(label.item() if hasattr(label, "item") else label, 1.0)
-            if factor == 0.0 or (weight is not None and not np.any(weight[y == label])):
-                raise DataError(
-                    f"every row of class {label!r} has weight zero; at least two classes need rows with positive weights."
-                )
 
     def _pairs(self) -> list[Pair]:
         """The sub-problems. Two classes: the second is positive. More: the first of each pair is, as in LIBSVM."""
@@ -257,14 +251,14 @@ class SVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn
             raise ParameterError("break_ties must be False when decision_function_shape is 'ovo'")
         f = self._scores(X, self._machine_coefficients()) + self.intercept_
         if len(self.classes_) == 2:
-            return self.classes_[(f[:, 0] > 0.0).astype(np.intp)]
+            return np.asarray(self.classes_[(f[:, 0] > 0.0).astype(np.intp)])
         if self.break_ties:
-            return self.classes_[np.argmax(_ovr_decision_function(f < 0.0, -f, len(self.classes_)), axis=1)]
+            return np.asarray(self.classes_[np.argmax(_ovr_decision_function(f < 0.0, -f, len(self.classes_)), axis=1)])
         votes = np.zeros((len(f), len(self.classes_)), dtype=np.intp)
         for k, (first, second) in enumerate(self._pair_numbers()):
             votes[:, first] += f[:, k] > 0.0
             votes[:, second] += f[:, k] <= 0.0
-        return self.classes_[np.argmax(votes, axis=1)]
+        return np.asarray(self.classes_[np.argmax(votes, axis=1)])
 
     def margins(self, X: Rows, y: Labels) -> Margins:
         """Functional and geometric margin, slack and category of each row; for two classes."""
@@ -281,5 +275,5 @@ def check_known_labels(y: Labels, classes: Labels) -> Labels:
     y = np.asarray(y)
     unknown = np.setdiff1d(y, classes)
     if len(unknown):
-        raise DataError(f"y holds the label {unknown[0]!r}; the model knows {classes.tolist()}.")
+        raise DataError(f"y holds the label {unknown.tolist()[0]!r}; the model knows {classes.tolist()}.")
     return y

@@ -10,11 +10,6 @@ from sklearn.base import RegressorMixin
 from maxmargin._types import Labels, Matrix, Rows, Vector
 from maxmargin.certificates import Point
 from maxmargin.errors import ParameterError
-from maxmargin.kernels import Kernel
-from maxmargin.losses import EpsilonInsensitive
-from maxmargin.problems import Regression, Specification
-from maxmargin.solvers import Solver
-
 from maxmargin.estimators.kernel_machine import KernelMachine
 from maxmargin.estimators.validation import (
     check_cost,
@@ -23,6 +18,10 @@ from maxmargin.estimators.validation import (
     check_same_length,
     check_weights,
 )
+from maxmargin.kernels import Kernel
+from maxmargin.losses import EpsilonInsensitive
+from maxmargin.problems import Regression, Specification
+from maxmargin.solvers import Solver
 
 
 class SVR(RegressorMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn is untyped

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
+from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _num_samples, validate_data
 
@@ -33,22 +34,18 @@ def our_errors() -> Iterator[None]:
         raise DataError(str(error)) from error
 
 
-def check_rows(estimator: BaseEstimator, X: Rows, *, on: str, reset: bool) -> Rows:
+def check_rows(estimator: BaseEstimator, X: Rows, *, on: str, reset: bool, count_columns: bool = True) -> Rows:
     """Rows as a solver takes them: float32 or float64, dense or CSR, finite; or an array of strings.
 
-    `on` is what the kernel works on: "vectors", "strings", "matrix" (precomputed) or "anything".
+    `on` is what the kernel works on: "vectors", "strings", "matrix" (precomputed) or "anything". At prediction the
+    number of columns must be that of the training rows, unless `count_columns` is False.
     """
     if on == "strings" or (on == "anything" and _is_strings(X)):
         return _check_strings(X)
     with our_errors():
-        return validate_data(
-            estimator,
-            X,
-            reset=reset,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            accept_large_sparse=True,
-        )
+        if not count_columns:
+            return check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
+        return validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32])
 
 
 def _is_strings(X: Rows) -> bool:
@@ -77,35 +74,33 @@ def check_same_length(X: Rows, y: Labels) -> None:
         raise DataError(f"X has {_num_samples(X)} rows and y has {len(y)}; inconsistent numbers of samples.")
 
 
-def check_labels(y: Any) -> Labels:
+def check_labels(given: Any) -> Labels:
     """Class labels as a one-dimensional array with at least two classes."""
     with our_errors():
-        y = _column(y)
+        y = _column(given)
+        if y.dtype.kind == "f" and not np.all(np.isfinite(y)):
+            raise DataError("Input y contains NaN or infinity; labels must be known.")
         check_classification_targets(y)
-    found = np.unique(y)
+    found = np.unique(y).tolist()
     if len(found) < 2:
-        raise DataError(
-            f"a classifier needs rows of at least two classes; y has one class only: {found[0] if len(found) else None!r}."
-        )
+        raise DataError(f"a classifier needs rows of at least two classes; y has one class only: {found}.")
     return y
 
 
-def check_numbers(y: Any) -> Vector:
+def check_numbers(given: Any) -> Vector:
     """Regression targets as finite doubles."""
     with our_errors():
-        y = _column(y)
+        y = _column(given)
         if y.dtype.kind == "c":
             raise DataError("Complex data not supported: y holds complex numbers.")
-        y = y.astype(np.float64, copy=False)
-    bad = np.flatnonzero(~np.isfinite(y))
+        numbers: Vector = y.astype(np.float64, copy=False)
+    bad = np.flatnonzero(~np.isfinite(numbers))
     if len(bad):
-        raise DataError(f"y must hold finite numbers; y[{bad[0]}] is {y[bad[0]]} (Input y contains NaN or infinity).")
-    return y
+        raise DataError(f"Input y contains NaN or infinity: y[{bad[0]}] is {numbers[bad[0]]}.")
+    return numbers
 
 
 def _column(y: Any) -> Labels:
-    from sklearn.utils import column_or_1d
-
     if y is None:
         raise DataError("This estimator requires y to be passed, but the target y is None.")
     return np.asarray(column_or_1d(y, warn=True))
@@ -130,14 +125,14 @@ def check_weights(sample_weight: Any, n_rows: int) -> Vector | None:
 
 def check_cost(C: Any) -> float:
     """C as a positive number; infinity means a hard margin."""
-    if not isinstance(C, Real) or isinstance(C, (bool, np.bool_)) or not C > 0:
+    if not isinstance(C, Real) or isinstance(C, (bool, np.bool_)) or not float(C) > 0:
         raise ParameterError(f"C must be positive, got C={C!r}. Small C means a wide margin; try C=1.")
     return float(C)
 
 
 def check_positive(name: str, value: Any) -> float:
     """A positive finite number."""
-    if not isinstance(value, Real) or isinstance(value, (bool, np.bool_)) or not 0 < value < math.inf:
+    if not isinstance(value, Real) or isinstance(value, (bool, np.bool_)) or not 0 < float(value) < math.inf:
         raise ParameterError(f"{name} must be a positive number, got {name}={value!r}.")
     return float(value)
 
@@ -165,8 +160,8 @@ def check_intercept(intercept: Any, scale: Any = 1.0) -> Intercept:
     if intercept == "none":
         return Intercept.NONE
     raise ParameterError(
-        f"intercept={intercept!r} is not known. Known: 'free' (not penalised), 'augmented' (penalised, as in LIBLINEAR), "
-        "'none'."
+        f"intercept={intercept!r} is not known. Known: 'free' (not penalised), 'augmented' (penalised, as in "
+        "LIBLINEAR), 'none'."
     )
 
 
@@ -177,8 +172,8 @@ def check_memory(memory: Any) -> int | None:
     """A byte budget: a number of bytes or a text such as "2GB"; None leaves it to the solver."""
     if memory is None:
         return None
-    if isinstance(memory, Real) and not isinstance(memory, bool) and memory > 0:
-        return int(memory)
+    if isinstance(memory, Real) and not isinstance(memory, bool) and float(memory) > 0:
+        return int(float(memory))
     match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*([A-Za-z]*)\s*", memory) if isinstance(memory, str) else None
     if match is None or match[2].upper() not in _BYTES or float(match[1]) <= 0:
         raise ParameterError(f'memory must be a number of bytes or a text such as "500MB" or "2GB", got {memory!r}.')

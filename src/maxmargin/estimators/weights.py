@@ -39,9 +39,21 @@ def class_factors(
     for label, factor in class_weight.items():
         if label not in known:
             raise ParameterError(f"class_weight names the label {label!r}; the classes are {sorted(known)}.")
-        if not isinstance(factor, Real) or not 0 <= factor < np.inf:
+        if not isinstance(factor, Real) or not 0 <= float(factor) < np.inf:
             raise ParameterError(f"class_weight[{label!r}] must be zero or a positive number, got {factor!r}.")
     return tuple((label, float(factor)) for label, factor in class_weight.items())
+
+
+def classes_with_weight(
+    classes: Labels, y: Labels, sample_weight: Vector | None, factors: tuple[tuple[Any, float], ...]
+) -> list[Any]:
+    """Labels that have at least one row with a positive weight."""
+    factor = dict(factors)
+    return [
+        label
+        for label in classes.tolist()
+        if factor.get(label, 1.0) > 0.0 and (sample_weight is None or np.any(sample_weight[y == label]))
+    ]
 
 
 def kernel_width(gamma: Any, X: Rows, sample_weight: Vector | None) -> float:
@@ -53,10 +65,10 @@ def kernel_width(gamma: Any, X: Rows, sample_weight: Vector | None) -> float:
         if getattr(X, "ndim", 1) != 2 or gamma not in ("scale", "auto"):
             raise ParameterError(f"gamma must be 'scale', 'auto' or a number, got gamma={gamma!r}.")
         if gamma == "auto":
-            return 1.0 / X.shape[1]
+            return 1.0 / int(X.shape[1])
         spread = _variance(X, sample_weight)
-        return 1.0 / (X.shape[1] * spread) if spread > 0.0 else 1.0
-    if not isinstance(gamma, Real) or isinstance(gamma, bool) or not 0 <= gamma < np.inf:
+        return 1.0 / (int(X.shape[1]) * spread) if spread > 0.0 else 1.0
+    if not isinstance(gamma, Real) or isinstance(gamma, bool) or not 0 <= float(gamma) < np.inf:
         raise ParameterError(f"gamma must be 'scale', 'auto' or a number that is not negative, got gamma={gamma!r}.")
     return float(gamma)
 
@@ -77,4 +89,4 @@ def _variance(X: Rows, sample_weight: Vector | None) -> float:
             square += float(weight[b] @ (np.asarray(stored.sum(axis=1)).ravel() + d * mean**2))
         else:
             square += float(weight[b] @ np.square(part - mean).sum(axis=1))
-    return square / mass
+    return float(square / mass)

@@ -29,9 +29,7 @@ class Composite(Kernel):
     def __post_init__(self) -> None:
         for part in self.parts:
             if not isinstance(part, Kernel):
-                raise ParameterError(
-                    f"{type(self).__name__} is made of kernels, got {part!r}. See as_kernel."
-                )
+                raise ParameterError(f"{type(self).__name__} is made of kernels, got {part!r}. See as_kernel.")
         common_ground(self.parts)
 
     @property

@@ -48,9 +48,7 @@ def as_pair(A: Rows, B: Rows) -> tuple[Rows, Rows]:
     left = as_rows(A)
     right = left if B is A else as_rows(B)
     if left.shape[1] != right.shape[1]:
-        raise DataError(
-            f"both sides of a kernel need equally many columns, got {left.shape[1]} and {right.shape[1]}."
-        )
+        raise DataError(f"both sides of a kernel need equally many columns, got {left.shape[1]} and {right.shape[1]}.")
     return left, right
 
 
@@ -62,8 +60,21 @@ def kernel_dtype(A: Rows, B: Rows) -> type[np.floating[Any]]:
 
 def inner_products(A: Rows, B: Rows) -> KernelMatrix:
     """Matrix of <a, b>; dense, because a kernel matrix is."""
-    product = A @ B.T
-    return np.ascontiguousarray(product.toarray() if sparse.issparse(product) else product)
+    if sparse.issparse(A) and sparse.issparse(B):
+        # SciPy's product needs memory for every column, even if hardly any is used.
+        A, B = _used_columns(A, B) if A.shape[1] > A.nnz + B.nnz else (A, B)
+        return np.ascontiguousarray((A @ B.T).toarray())
+    return np.ascontiguousarray(A @ B.T)
+
+
+def _used_columns(A: Rows, B: Rows) -> tuple[Rows, Rows]:
+    """Drop the columns that are empty in both."""
+    indices = np.concatenate([X.indices[: X.nnz] for X in (A, B)])
+    used, place = np.unique(indices, return_inverse=True)
+    return (
+        sparse.csr_array((A.data[: A.nnz], place[: A.nnz], A.indptr), shape=(A.shape[0], len(used))),
+        sparse.csr_array((B.data[: B.nnz], place[A.nnz :], B.indptr), shape=(B.shape[0], len(used))),
+    )
 
 
 def row_chunks(X: Rows) -> Iterator[slice]:

@@ -130,9 +130,7 @@ class Kernel(ABC):
         ModelFileError
             If the kernel holds a Python function, which a model file never does.
         """
-        return {"kind": type(self).__name__} | {
-            name: self._recorded(value) for name, value in vars(self).items()
-        }
+        return {"kind": type(self).__name__} | {name: self._recorded(value) for name, value in vars(self).items()}
 
     def _recorded(self, value: object) -> Any:
         if isinstance(value, Kernel):

@@ -38,9 +38,8 @@ class PythonFunction(Kernel):
             values = _dense(self.function(A, B))
             if values.shape != shape:
                 raise DataError(f"{self!r} gave a matrix of shape {values.shape} where {shape} was due.")
-            return np.array(
-                values, dtype=kernel_dtype(A, B), order="C"
-            )  # a copy: the function may keep its own
+            # A copy, because the function may keep its own.
+            return np.array(values, dtype=kernel_dtype(A, B), order="C")
         left, right = ([one_row(X, i) for i in range(count_rows(X))] for X in (A, B))
         return np.array([[float(self.function(x, z)) for z in right] for x in left], dtype=kernel_dtype(A, B))
 
@@ -49,9 +48,8 @@ class PythonFunction(Kernel):
         n_rows = count_rows(A)
         if n_rows > 0 and self._takes_matrices(A, A):
             chunks = [A[start : start + _DIAGONAL_ROWS] for start in range(0, n_rows, _DIAGONAL_ROWS)]
-            return np.concatenate([np.diag(_dense(self.function(rows, rows))) for rows in chunks]).astype(
-                float
-            )
+            diagonals = [np.diag(_dense(self.function(rows, rows))) for rows in chunks]
+            return np.concatenate(diagonals).astype(np.float64)
         rows = (one_row(A, i) for i in range(n_rows))
         return np.array([float(self.function(x, x)) for x in rows], dtype=np.float64)
 

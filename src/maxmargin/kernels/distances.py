@@ -2,14 +2,12 @@
 
 |a - b|^2 = |a|^2 + |b|^2 - 2 <a, b> turns distances into one matrix product, but where a and b are long and
 close together the terms cancel: the result is off by about eps (|a|^2 + |b|^2), and the kernel by gamma times
-that. So there are three ways, from fast to exact, and the first whose error is harmless is taken:
+that. Where this is more than a few bits, more is done, in this order:
 
-    1. the product as it is, in the precision of the data
-    2. the product in double precision, after moving the mean of dense data into the origin
-    3. the sum of squared differences, in a compiled loop
+    1. the mean of dense data is moved into the origin, and the product is formed in double precision
+    2. where that is still not enough, close pairs are measured again by the sum of squared differences
 
-Data of ordinary scale take the first, data far from the origin the second. The third remains for rows so far
-apart, measured by 1 / sqrt(gamma), that the kernel matrix is the identity but for near copies of a row.
+Data of ordinary scale need neither. Pairs that are not close need no second measure: their k is as good as 0.
 """
 
 from __future__ import annotations
@@ -31,9 +29,8 @@ from maxmargin.kernels.arithmetic import (
     squared_norms,
 )
 
-_HARMLESS = {np.float32: 1e-5, np.float64: 1e-12}
-"""Error of a kernel value that is not worth a slower way."""
-
+_HARMLESS = 64.0  # gamma (|a|^2 + |b|^2) at which the error of a kernel value is 64 eps: six bits are lost
+_CLOSE = 40.0  # gamma |a - b|^2 beyond which k < 1e-17
 _CACHED_VALUES = 2**16  # of a temporary array that should not leave the inner caches
 
 
@@ -41,7 +38,7 @@ def squared_distances(A: Rows, B: Rows, gamma: float) -> KernelMatrix:
     """Matrix of |a - b|^2, precise enough for exp(-gamma |a - b|^2); exactly 0 on the diagonal if A is B."""
     norms_a = squared_norms(A)
     norms_b = norms_a if B is A else squared_norms(B)
-    if _is_harmless(gamma, norms_a, norms_b, kernel_dtype(A, B)):
+    if gamma * _longest(norms_a, norms_b) <= _HARMLESS:
         distances = _by_product(A, B, norms_a, norms_b)
     else:
         distances = _carefully(A, B, gamma)
@@ -50,26 +47,15 @@ def squared_distances(A: Rows, B: Rows, gamma: float) -> KernelMatrix:
     return distances
 
 
-def _carefully(A: Rows, B: Rows, gamma: float) -> KernelMatrix:
-    """Ways 2 and 3; the copies in double precision are of some rows at a time."""
-    distances = np.empty((A.shape[0], B.shape[0]), kernel_dtype(A, B))
-    if distances.size == 0:
-        return distances
-    is_dense = not sparse.issparse(A) and not sparse.issparse(B)
-    centre = B.mean(axis=0, dtype=np.float64) if is_dense else None
-    norms_a, norms_b = squared_norms(A, centre), squared_norms(B, centre)
-    if not _is_harmless(gamma, norms_a, norms_b, np.float64):
-        return by_differences(A, B, square=True)
-    for a in row_chunks(A):
-        left = in_double(A[a], centre)
-        for b in row_chunks(B):
-            distances[a, b] = _by_product(left, in_double(B[b], centre), norms_a[a], norms_b[b])
+def absolute_distances(A: Rows, B: Rows) -> KernelMatrix:
+    """Matrix of |a - b|_1."""
+    distances = np.zeros((A.shape[0], B.shape[0]), kernel_dtype(A, B))
+    _measure(A, B, distances, square=False, limit=0.0)
     return distances
 
 
-def _is_harmless(gamma: float, norms_a: Vector, norms_b: Vector, dtype: type[np.floating[Any]]) -> bool:
-    longest = norms_a.max(initial=0.0) + norms_b.max(initial=0.0)
-    return bool(gamma * longest * np.finfo(dtype).eps <= _HARMLESS[dtype])
+def _longest(norms_a: Vector, norms_b: Vector) -> float:
+    return float(norms_a.max(initial=0.0) + norms_b.max(initial=0.0))
 
 
 def _by_product(A: Rows, B: Rows, norms_a: Vector, norms_b: Vector) -> KernelMatrix:
@@ -83,27 +69,40 @@ def _by_product(A: Rows, B: Rows, norms_a: Vector, norms_b: Vector) -> KernelMat
     return np.maximum(distances, 0.0, out=distances)
 
 
-def by_differences(A: Rows, B: Rows, *, square: bool) -> KernelMatrix:
-    """Matrix of sum_k (a_k - b_k)^2 or, without `square`, of sum_k |a_k - b_k|."""
-    from maxmargin._loops import distances as loops  # compiled code is loaded when it is needed
+def _carefully(A: Rows, B: Rows, gamma: float) -> KernelMatrix:
+    """Both steps at the top of this file; some rows at a time are copied in double precision, never all."""
+    distances = np.empty((A.shape[0], B.shape[0]), kernel_dtype(A, B))
+    if distances.size == 0:
+        return distances
+    is_dense = not sparse.issparse(A) and not sparse.issparse(B)
+    centre = B.mean(axis=0, dtype=np.float64) if is_dense else None
+    norms_a, norms_b = squared_norms(A, centre), squared_norms(B, centre)
+    for a in row_chunks(A):
+        left = in_double(A[a], centre)
+        for b in row_chunks(B):
+            distances[a, b] = _by_product(left, in_double(B[b], centre), norms_a[a], norms_b[b])
+    longest = _longest(norms_a, norms_b)
+    if gamma * longest > _HARMLESS:
+        error = 8 * np.finfo(np.float64).eps * longest
+        _measure(A, B, distances, square=True, limit=_CLOSE / gamma + error)
+    return distances
 
-    dtype = kernel_dtype(A, B)
-    result = np.empty((A.shape[0], B.shape[0]), dtype)
+
+def _measure(A: Rows, B: Rows, distances: KernelMatrix, *, square: bool, limit: float) -> None:
+    """Replace distances up to `limit` by the sum of (a_k - b_k)^2 or, without `square`, of |a_k - b_k|."""
+    from maxmargin._loops.distances import dense_distances, sparse_distances  # loaded when needed
+
+    dtype = distances.dtype
     fill: Callable[..., int]
     if sparse.issparse(A) or sparse.issparse(B):
-        fill, left, right = loops.sparse_distances, _sparse_rows(A, dtype), _sparse_rows(B, dtype)
+        fill, left, right = sparse_distances, _sparse_rows(A, dtype), _sparse_rows(B, dtype)
     else:
-        fill, left, right = (
-            loops.dense_distances,
-            np.ascontiguousarray(A, dtype),
-            np.ascontiguousarray(B, dtype),
-        )
+        fill, left, right = dense_distances, np.ascontiguousarray(A, dtype), np.ascontiguousarray(B, dtype)
     # Threads share out the columns: a solver asks for few rows a against many rows b.
-    over_ranges(lambda start, end, stop: fill(left, right, square, start, end, stop, result), B.shape[0])
-    return result
+    over_ranges(lambda start, end, stop: fill(left, right, square, limit, start, end, stop, distances), B.shape[0])
 
 
-def _sparse_rows(X: Rows, dtype: type[np.floating[Any]]) -> Any:
+def _sparse_rows(X: Rows, dtype: np.dtype[Any]) -> Any:
     """CSR arrays in the types that the compiled loop knows."""
     from maxmargin._loops.distances import SparseRows
 

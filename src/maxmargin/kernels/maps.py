@@ -42,9 +42,7 @@ class FeatureMap(Kernel):
 
     def __post_init__(self) -> None:
         if not hasattr(self.phi, "transform") and not callable(self.phi):
-            raise ParameterError(
-                f"FeatureMap takes a function or an object with a transform method, got {self.phi!r}."
-            )
+            raise ParameterError(f"FeatureMap takes a function or an object with a transform method, got {self.phi!r}.")
 
     def block(self, A: Rows, B: Rows) -> KernelMatrix:
         """Matrix of <phi(a), phi(b)>."""

@@ -21,6 +21,8 @@ from maxmargin.kernels.base import Kernel
 from maxmargin.kernels.checks import non_negative
 from maxmargin.kernels.names import as_kernel
 
+_ENTRY_ERROR = 64  # eps of relative error that the entries of K may have before the eigenvalues are computed
+
 
 @dataclass(frozen=True, eq=False)
 class MercerReport:
@@ -56,9 +58,7 @@ class MercerReport:
         )
 
 
-def mercer_check(
-    kernel: Kernel | str | Callable[[Any, Any], Any], X: Rows, tol: float | None = None
-) -> MercerReport:
+def mercer_check(kernel: Kernel | str | Callable[[Any, Any], Any], X: Rows, tol: float | None = None) -> MercerReport:
     """Look for a contradiction to Mercer's condition on the rows of X.
 
     Parameters
@@ -79,11 +79,9 @@ def mercer_check(
     K, eps = _gram_matrix(kernel, X)
     if not np.all(np.isfinite(K)):
         i, j = np.argwhere(~np.isfinite(K))[0]
-        raise DataError(
-            f"k(x_{i}, x_{j}) = {K[i, j]} for {kernel}; a kernel has finite values. Scale the data down."
-        )
+        raise DataError(f"k(x_{i}, x_{j}) = {K[i, j]} for {kernel}; a kernel has finite values. Scale the data down.")
     # The largest sum of |K| along a row bounds every eigenvalue.
-    default = len(K) * eps * float(np.abs(K).sum(axis=1).max())
+    default = _ENTRY_ERROR * len(K) * eps * float(np.abs(K).sum(axis=1).max())
     rounding = default if tol is None else non_negative("tol", tol)
     symmetric = bool(np.abs(K - K.T).max() <= rounding)
     eigenvalues, eigenvectors = np.linalg.eigh((K + K.T) / 2)

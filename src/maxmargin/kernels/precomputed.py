@@ -30,8 +30,7 @@ class Precomputed(Kernel):
         matrix = as_rows(A)
         if matrix.shape[0] != matrix.shape[1]:
             raise DataError(
-                "a precomputed training matrix has one row and one column a training row, "
-                f"got shape {matrix.shape}."
+                f"a precomputed training matrix has one row and one column a training row, got shape {matrix.shape}."
             )
         return np.array(matrix.diagonal(), dtype=np.float64)
 

@@ -37,11 +37,9 @@ def from_record(record: dict[str, Any]) -> Kernel:
     >>> from_record({"kind": "Gaussian", "gamma": 0.1})
     Gaussian(gamma=0.1)
     """
-    parameters = {
-        name: from_record(value) if isinstance(value, dict) else value for name, value in record.items()
-    }
+    parameters = {name: from_record(value) if isinstance(value, dict) else value for name, value in record.items()}
     kind = parameters.pop("kind", None)
-    if kind not in _KINDS:
+    if not isinstance(kind, str) or kind not in _KINDS:
         raise ModelFileError(f"the model file names a kernel {kind!r} that this version does not know.")
     try:
         return _KINDS[kind](**parameters)

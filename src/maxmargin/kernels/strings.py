@@ -71,8 +71,7 @@ def as_strings(X: Rows) -> list[str]:
     for i, string in enumerate(strings):
         if not isinstance(string, str):
             raise DataTypeError(
-                f"a kernel on strings takes strings, got {string!r} of type {type(string).__name__} "
-                f"at position {i}."
+                f"a kernel on strings takes strings, got {string!r} of type {type(string).__name__} at position {i}."
             )
     return strings
 

@@ -19,7 +19,7 @@ from maxmargin.kernels.arithmetic import (
 )
 from maxmargin.kernels.base import ATOM, POWER, Kernel, Written
 from maxmargin.kernels.checks import finite, non_negative, positive
-from maxmargin.kernels.distances import by_differences, squared_distances
+from maxmargin.kernels.distances import absolute_distances, squared_distances
 
 _WIDTH_HINT = "A small gamma makes a wide, smooth kernel; try 1 / number of features."
 
@@ -166,7 +166,7 @@ class Laplacian(Kernel):
 
     def block(self, A: Rows, B: Rows) -> KernelMatrix:
         """Matrix of exp(-gamma |a - b|_1)."""
-        values = by_differences(*as_pair(A, B), square=False)
+        values = absolute_distances(*as_pair(A, B))
         values *= -self.gamma
         return np.exp(values, out=values)
 

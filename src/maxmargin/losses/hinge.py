@@ -39,11 +39,11 @@ class Hinge(MarginLoss):
         return [y]
 
     def conjugate(self, u: Vector) -> Vector:
-        """u on [-1, 0]."""
+        """U on [-1, 0]."""
         return np.where((u >= -1.0) & (u <= 0.0), u, np.inf)
 
     def conjugate_subdifferential(self, u: Vector) -> tuple[Vector, Vector]:
-        """z = 1 inside the interval; everything before 1 at u = -1, everything after it at u = 0."""
+        """Z = 1 inside the interval; everything before 1 at u = -1, everything after it at u = 0."""
         return np.where(u <= -1.0, -np.inf, 1.0), np.where(u >= 0.0, np.inf, 1.0)
 
     def dual_box(self, C: Vector) -> DualBox:
@@ -81,7 +81,7 @@ class SquaredHinge(MarginLoss):
         return [y]
 
     def conjugate(self, u: Vector) -> Vector:
-        """u + u^2 / 4 for u <= 0."""
+        """U + u^2 / 4 for u <= 0."""
         return np.where(u <= 0.0, u + np.square(u) / 4.0, np.inf)
 
     def conjugate_subdifferential(self, u: Vector) -> tuple[Vector, Vector]:
@@ -127,7 +127,7 @@ class HardMargin(MarginLoss):
         return [y]
 
     def conjugate(self, u: Vector) -> Vector:
-        """u for u <= 0."""
+        """U for u <= 0."""
         return np.where(u <= 0.0, u, np.inf)
 
     def conjugate_subdifferential(self, u: Vector) -> tuple[Vector, Vector]:

@@ -64,7 +64,8 @@ class Softmax(Loss):
 
     def score_violation(self, f: Matrix, v: Matrix, y: Vector) -> Vector:
         """Largest difference between the slope and v over the classes."""
-        return np.max(np.abs(self.score_slope(f, y) - v), axis=-1)
+        worst: Vector = np.max(np.abs(self.score_slope(f, y) - v), axis=-1)
+        return worst
 
     def multipliers(self, beta: Matrix, y: Vector) -> Matrix:
         """Alpha = beta."""

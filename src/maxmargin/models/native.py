@@ -107,9 +107,7 @@ def read_record(path: str | os.PathLike[str]) -> Record:
         except OSError as error:
             if error.errno != errno.EINVAL:  # a failing disk is not a damaged file
                 raise
-            raise _unusable(
-                path, "it is damaged: its table of contents points outside it", _COPY_AGAIN
-            ) from error
+            raise _unusable(path, "it is damaged: its table of contents points outside it", _COPY_AGAIN) from error
 
 
 def library_version() -> str:
@@ -209,9 +207,7 @@ def _read_array(archive: zipfile.ZipFile, row: Json) -> NDArray[Any]:
         try:
             array: NDArray[Any] = npy.read_array(file, allow_pickle=False)
         except ValueError as error:
-            raise _Refused(
-                f"{name} in it is not a plain array, and nothing is unpickled ({error})", _FOREIGN
-            ) from None
+            raise _Refused(f"{name} in it is not a plain array, and nothing is unpickled ({error})", _FOREIGN) from None
     found, recorded = (array.dtype.str, list(array.shape)), (row["dtype"], row["shape"])
     if found != recorded:
         raise _Refused(f"{name} in it has dtype and shape {found}, where {recorded} is recorded", _COPY_AGAIN)
@@ -220,9 +216,6 @@ def _read_array(archive: zipfile.ZipFile, row: Json) -> NDArray[Any]:
 
 def _open_member(archive: zipfile.ZipFile, name: str) -> zipfile.ZipExtFile:
     member = archive.getinfo(name)
-    if (
-        member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-        or member.flag_bits & _ENCRYPTED
-    ):
+    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) or member.flag_bits & _ENCRYPTED:
         raise _Refused(f"{name} in it is encrypted or compressed in a way that is not used here", _COPY_AGAIN)
     return cast(zipfile.ZipExtFile, archive.open(member))

@@ -58,10 +58,7 @@ def encode(value: Any, keep: Callable[[NDArray[Any]], int], where: str = "record
         return {
             "$csr": "matrix" if sparse.isspmatrix(value) else "array",
             "shape": list(value.shape),
-            **{
-                part: encode(getattr(value, part), keep, f"{where}.{part}")
-                for part in ("data", "indices", "indptr")
-            },
+            **{part: encode(getattr(value, part), keep, f"{where}.{part}") for part in ("data", "indices", "indptr")},
         }
     raise ModelFileError(
         f"{where} is of type {_type_name(value)}, which a model file cannot hold. "
@@ -137,9 +134,7 @@ def _decode_strings(words: list[str], shape: list[int]) -> NDArray[Any]:
 def _decode_csr(kind: str, parts: dict[str, Any]) -> Any:
     make = {"matrix": sparse.csr_matrix, "array": sparse.csr_array}[kind]
     matrix = make((parts["data"], parts["indices"], parts["indptr"]), shape=tuple(parts["shape"]))
-    matrix.check_format(
-        full_check=True
-    )  # compiled loops trust the columns, so a file must not lie about them
+    matrix.check_format(full_check=True)  # compiled loops trust the columns, so a file must not lie about them
     return matrix
 
 

@@ -18,9 +18,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     before the name does, so a crash leaves the old file or the new one, never half of either.
     """
     target = Path(path).resolve()  # a symbolic link is followed, not replaced
-    temporary = target.with_name(
-        f".maxmargin-{secrets.token_hex(8)}.tmp"
-    )  # same directory: os.replace is atomic
+    temporary = target.with_name(f".maxmargin-{secrets.token_hex(8)}.tmp")  # same directory: os.replace is atomic
     try:
         file = open(temporary, "xb")  # noqa: SIM115 - closed below, before the rename
     except OSError as error:

@@ -137,9 +137,7 @@ def _points(X: Rows) -> Matrix:
     try:
         points = np.asarray(X, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise DataError(
-            f"boundary draws a dense array of numbers, got {type(X).__name__} ({error})."
-        ) from None
+        raise DataError(f"boundary draws a dense array of numbers, got {type(X).__name__} ({error}).") from None
     if points.ndim != 2 or points.shape[1] != 2 or len(points) == 0:
         raise DataError(
             f"boundary draws rows of two features, got X of shape {points.shape}. "

@@ -42,7 +42,7 @@ class Intercept:
     @property
     def is_free(self) -> bool:
         """Whether the intercept costs nothing."""
-        return np.isinf(self.scale)
+        return bool(np.isinf(self.scale))
 
     @property
     def words(self) -> str:

@@ -13,7 +13,6 @@ from maxmargin.data.source import blocks
 from maxmargin.penalties import L2, Penalty
 from maxmargin.problems.problem import Pieces, Problem
 
-
 _BLOCK_BYTES = 8 << 20
 
 
@@ -69,9 +68,10 @@ class LinearProblem(Problem):
         w = combination if weights is None else weights
         lengths = np.sqrt(np.concatenate([squared_norms(block.X) for block in blocks(self.source)]))
         length = float(np.linalg.norm(w))
-        apart = float(np.linalg.norm(w - combination)) if isinstance(self.penalty, L2) else 0.0
         size = np.abs(beta) if beta.ndim == 1 else np.sum(np.abs(beta), axis=1)
         combined = float(size @ lengths)
+        apart = float(np.linalg.norm(w - combination)) if isinstance(self.penalty, L2) else 0.0
+        apart = max(0.0, apart - float(np.finfo(float).eps) * np.sqrt(self.n_rows) * combined)
         return Pieces(
             scores=self.scores(w),
             penalty=self.penalty.value(w),

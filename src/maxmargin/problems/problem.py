@@ -35,7 +35,7 @@ class Pieces(NamedTuple):
     conjugate_penalty: float
     """penalty*(sum_i beta_i phi(x_i))."""
     stationarity: float
-    """|w - sum_i beta_i phi(x_i)| relative to |w|; 0 where w is that sum by construction."""
+    """|w - sum_i beta_i phi(x_i)| beyond what rounding explains, relative to |w|; 0 where w is that sum."""
     lengths: Vector
     """|phi(x_i)|, for the estimate of rounding."""
     score_size: float

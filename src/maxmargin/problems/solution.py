@@ -47,6 +47,14 @@ class History:
         self.dual.append(float(dual))
         self.gap.append(float(primal) - float(dual))
 
+    @classmethod
+    def from_arrays(cls, columns: dict[str, Vector]) -> History:
+        """The history whose `as_arrays` gave `columns`."""
+        history = cls()
+        for name, column in columns.items():
+            getattr(history, name).extend(float(value) for value in column)
+        return history
+
     def as_arrays(self) -> dict[str, Vector]:
         """The five columns, ready for a plot or a model file."""
         return {

@@ -14,6 +14,7 @@ cannot be separated.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,9 +28,7 @@ from maxmargin.solvers.interior_point import InteriorPoint, QuadraticProgram, so
 _PROOF_ROUNDS = 50
 
 
-def nearest_points(
-    problem: Problem, max_iter: int | None, max_seconds: float | None
-) -> tuple[Vector, InteriorPoint]:
+def nearest_points(problem: Problem, max_iter: int | None, max_seconds: float | None) -> tuple[Vector, InteriorPoint]:
     """Lambda of the nearest points of the two hulls."""
     n = problem.n_rows
     y = problem.targets
@@ -80,7 +79,9 @@ def sharpened_proof(problem: Problem, lam: Vector) -> Vector:
     height = np.linalg.norm(system, axis=1)
     system = system / np.where(height > 0.0, height, 1.0)[:, None]
     sums = sum_rows(problem)
-    right = np.concatenate([np.zeros(len(system) - len(sums)), np.full(len(sums), 1.0 / len(sums)) / height[-len(sums) :]])
+    right = np.concatenate(
+        [np.zeros(len(system) - len(sums)), np.full(len(sums), 1.0 / len(sums)) / height[-len(sums) :]]
+    )
     inverse = np.linalg.pinv(system, rcond=1e-12)
     best, distance = lam, hull_distance(problem, lam)
     part = lam[used]
@@ -115,8 +116,8 @@ def rounding_distance(problem: Problem, lam: Vector) -> float:
     size = float(lam @ lengths) + (0.0 if problem.intercept.is_free else problem.intercept.scale)
     eps = float(np.finfo(float).eps)
     if isinstance(problem, LinearProblem):
-        return 1e3 * eps * size * np.sqrt(problem.n_rows)
-    return size * float(np.sqrt(64.0 * eps * np.sqrt(problem.n_rows)))  # a square root of a rounded square
+        return 1e3 * eps * size * math.sqrt(problem.n_rows)
+    return size * math.sqrt(64.0 * eps * math.sqrt(problem.n_rows))  # a square root of a rounded square
 
 
 def is_proof(problem: Problem, lam: Vector) -> bool:

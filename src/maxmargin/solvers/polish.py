@@ -1,7 +1,7 @@
 """The last digits: active-set Newton steps on the free multipliers.
 
-At the optimum every multiplier is either at a bound, at zero (where the loss has an absolute term) or free, and the free
-ones satisfy linear equations. Close to the optimum a coordinate step from alpha tells which is which:
+At the optimum every multiplier is at a bound, at zero (where the loss has an absolute term) or free, and the free ones
+satisfy linear equations. Close to the optimum a coordinate step from alpha tells which is which:
 
     t_i = alpha_i - g_i / (k_ii + diagonal_i)        g_i the slope of -D at alpha, including the intercept
 
@@ -36,7 +36,7 @@ def polish(problem: Problem, alpha: Vector, box: DualBox, diagonal: Vector) -> t
         if trial is None:
             break
         trial_seen = assess(problem, trial, None, None)
-        if not trial_seen.gap < seen.gap:
+        if not trial_seen.difference < seen.difference:
             break
         best, seen = trial, trial_seen
     return best, seen

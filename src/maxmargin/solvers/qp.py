@@ -1,7 +1,7 @@
 """The reference solver: an interior-point method, then active-set polish. Slow, and trusted.
 
-The dual form (kernel matrix formed whole, n variables) or, for linear problems with fewer features than rows, the primal
-form; see `solvers.qp_forms`. Hard margins go through the nearest points of convex hulls; see `solvers.hard_margin`.
+The dual form (kernel matrix formed whole, n variables) or, for linear problems with fewer features than rows, the
+primal form (`solvers.qp_forms`). Hard margins go through the nearest points of convex hulls (`solvers.hard_margin`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from maxmargin.solvers.interior_point import InteriorPoint
 from maxmargin.solvers.polish import polish
 from maxmargin.solvers.qp_forms import has_primal_form, solve_dual, solve_primal
 from maxmargin.solvers.solver import Solver
-
 
 _GOOD = 1e-9  # a relative gap that asks for no second opinion
 
@@ -45,13 +44,15 @@ class QP(Solver):
             raise ParameterError(
                 f"solver='qp' cannot solve the {problem.loss.name} loss, whose dual is not a quadratic program."
             )
-        if not problem.is_convex:
+        if not problem.is_convex and not _is_convex_here(problem):
             raise ParameterError(
-                f"solver='qp' needs a positive semidefinite kernel; the dual of this problem has no maximum: "
-                f"{problem.objective}."
+                f"solver='qp' needs a kernel matrix without negative eigenvalues, and these data give it some: the "
+                f"dual has no maximum for {problem.objective}. See `maxmargin.kernels.mercer_check`."
             )
         history = History()
-        answer = (self._hard_margin if isinstance(problem.loss, HardMargin) else self._soft_margin)(problem, box, history)
+        answer = (self._hard_margin if isinstance(problem.loss, HardMargin) else self._soft_margin)(
+            problem, box, history
+        )
         return Solution(
             alpha=answer.alpha,
             weights=answer.weights,
@@ -66,10 +67,10 @@ class QP(Solver):
     def _soft_margin(self, problem: Problem, box: DualBox, history: History) -> _Answer:
         forms = self._forms(problem)
         answer = self._solve_form(forms[0], problem, box, history)
-        relative = answer.seen.gap / max(abs(answer.seen.primal), 1e-300)
+        relative = answer.seen.difference / max(abs(answer.seen.primal), 1e-300)
         if len(forms) > 1 and answer.status in (Status.CONVERGED, Status.STALLED) and relative > _GOOD:
             other = self._solve_form(forms[1], problem, box, history)
-            answer = min(answer, other, key=lambda one: one.seen.gap)
+            answer = min(answer, other, key=lambda one: one.seen.difference)
         return answer
 
     def _forms(self, problem: Problem) -> list[str]:
@@ -83,7 +84,13 @@ class QP(Solver):
         if not has_primal_form(problem):
             return ["dual"]
         fewer_features = isinstance(problem, LinearProblem) and problem.source.n_features < problem.n_rows
-        return ["primal", "dual"] if fewer_features and problem.n_rows <= _MAX_GRAM else ["primal"] if fewer_features else ["dual", "primal"]
+        return (
+            ["primal", "dual"]
+            if fewer_features and problem.n_rows <= _MAX_GRAM
+            else ["primal"]
+            if fewer_features
+            else ["dual", "primal"]
+        )
 
     def _solve_form(self, form: str, problem: Problem, box: DualBox, history: History) -> _Answer:
         weights = None
@@ -103,7 +110,7 @@ class QP(Solver):
             # Where C is large and features are badly scaled, w = sum_i beta_i x_i loses digits that w itself has.
             best = max(candidates, key=lambda one: one.seen.dual)
             candidates.append(_answer(problem, best.alpha, weights, point))
-        answer = min(candidates, key=lambda one: one.seen.gap)
+        answer = min(candidates, key=lambda one: one.seen.difference)
         history.record(point.iterations, answer.seen.primal, answer.seen.dual)
         return answer
 
@@ -140,6 +147,12 @@ def _answer(problem: Problem, alpha: Vector, weights: Vector | None, point: Inte
     if weights is None and isinstance(problem, LinearProblem):
         weights = problem.weights_from(problem.coefficients(alpha))
     return _Answer(alpha, weights, assess(problem, alpha, weights, None), point.status, point.iterations)
+
+
+def _is_convex_here(problem: Problem) -> bool:
+    """Whether a kernel that is indefinite in general happens to be positive semidefinite on these rows."""
+    values = np.linalg.eigvalsh(problem.gram())
+    return bool(values[0] >= -len(values) * np.finfo(float).eps * np.max(np.abs(values)))
 
 
 def _diagonal(problem: Problem) -> Vector:

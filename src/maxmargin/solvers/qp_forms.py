@@ -12,8 +12,8 @@ with o_i = y_i for residual losses and 0 for margin losses. The t_i are there on
 Primal, in w, b and one slack a row, where phi(x) is at hand (the features, or a square root of the kernel matrix):
 
     minimise    1/2 |w|^2 + 1/2 (b / s)^2 + sum_i C_i (xi_i or xi_i^2)
-    subject to  margin      y_i f_i >= 1 - xi_i,           xi_i >= 0
-                residual    |f_i - y_i| <= epsilon + xi_i,  xi_i >= 0
+    subject to  margin      y_i f_i >= 1 - xi_i            xi_i >= 0 (where it is not squared)
+                residual    |f_i - y_i| <= epsilon + xi_i
 
 whose multipliers are alpha. Both are put into units in which the typical inner product, target and variable are near
 one before they are handed over, because an interior-point method sees absolute sizes.
@@ -24,7 +24,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from maxmargin._types import Matrix, Vector
+from maxmargin._types import Matrix, Rows, Vector
 from maxmargin.data import as_double
 from maxmargin.losses import (
     DualBox,
@@ -67,13 +67,18 @@ def solve_dual(
         if len(bounded):
             rows.append(matrix[bounded])
             right.append(bound[bounded] / unit)
-    A, b = sparse.vstack(rows, format="csc") if rows else sparse.csc_matrix((0, n)), np.concatenate(right or [[]])
+    A, b = (
+        sparse.vstack(rows, format="csc") if rows else sparse.csc_matrix((0, n)),
+        np.concatenate([*right, np.empty(0)]),
+    )
     P = Q * (unit / height)
     q = -(box.linear + offsets) / height
     if has_absolute:
         P = sparse.block_diag([sparse.csc_matrix(P), sparse.csc_matrix((n, n))], format="csc")
         q = np.concatenate([q, box.absolute / height])
-        A = sparse.vstack([sparse.hstack([A, sparse.csc_matrix((A.shape[0], n))]), sparse.bmat([[eye, -eye], [-eye, -eye]])])
+        A = sparse.vstack(
+            [sparse.hstack([A, sparse.csc_matrix((A.shape[0], n))]), sparse.bmat([[eye, -eye], [-eye, -eye]])]
+        )
         b = np.concatenate([b, np.zeros(2 * n)])
     program = QuadraticProgram(P, q, A, b, n_equal=int(problem.intercept.is_free))
     point = solve_program(program, max_iter, max_seconds)
@@ -85,9 +90,12 @@ def solve_primal(
 ) -> tuple[Vector, Vector, InteriorPoint]:
     """Multipliers and weights from the primal program, in scaled and (where that is free) centred features.
 
-    A kernel problem is solved in the coordinates of a square root of its kernel matrix; its weights mean nothing outside.
+    A kernel problem is solved in the coordinates of a square root of its kernel matrix, the only place where its
+    weights mean something.
     """
-    X = as_double(problem.source.take(slice(None))) if isinstance(problem, LinearProblem) else _square_root(problem)
+    X: Rows = (
+        as_double(problem.source.take(slice(None))) if isinstance(problem, LinearProblem) else _square_root(problem)
+    )
     n, d = X.shape
     y, loss = problem.targets, problem.loss
     has_intercept = problem.intercept.scale > 0.0
@@ -111,14 +119,16 @@ def solve_primal(
 
     score = sparse.hstack([features, np.ones((n, 1))]) if has_intercept else features
     eye = sparse.identity(n, format="csc")
-    positive_slack = sparse.hstack([sparse.csc_matrix((n, score.shape[1])), -eye])
     if isinstance(loss, MarginLoss):
-        A = sparse.vstack([sparse.hstack([-sparse.diags(y) @ score, -eye]), positive_slack])
-        b = np.concatenate([-np.ones(n), np.zeros(n)])
+        A = sparse.hstack([-sparse.diags(y) @ score, -eye])
+        b = -np.ones(n)
     else:
         assert isinstance(loss, (EpsilonInsensitive, SquaredEpsilonInsensitive))
-        A = sparse.vstack([sparse.hstack([score, -eye]), sparse.hstack([-score, -eye]), positive_slack])
-        b = np.concatenate([y + loss.epsilon, loss.epsilon - y, np.zeros(n)]) / height
+        A = sparse.vstack([sparse.hstack([score, -eye]), sparse.hstack([-score, -eye])])
+        b = np.concatenate([y + loss.epsilon, loss.epsilon - y]) / height
+    if not squared:  # a squared slack has no reason to be negative, and a constraint without need slows the method down
+        A = sparse.vstack([A, sparse.hstack([sparse.csc_matrix((n, score.shape[1])), -eye])])
+        b = np.concatenate([b, np.zeros(n)])
     point = solve_program(QuadraticProgram(P, q, A.tocsc(), b, n_equal=0), max_iter, max_seconds)
     z = point.z * cost * (height if squared else 1.0)
     alpha = z[:n] if isinstance(loss, MarginLoss) else z[n : 2 * n] - z[:n]
@@ -137,7 +147,8 @@ def _square_root(problem: Problem) -> Matrix:
 def _centred(K: Matrix) -> Matrix:
     """Kernel matrix of phi(x) - mean of phi: the same problem for a free intercept, without a large common part."""
     mean = K.mean(axis=0)
-    return K - mean[:, None] - mean[None, :] + mean.mean()
+    centred: Matrix = K - mean[:, None] - mean[None, :] + mean.mean()
+    return centred
 
 
 def _height(problem: Problem) -> float:
