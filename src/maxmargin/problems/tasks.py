@@ -50,9 +50,10 @@ class Pair(Task):
     negative: Any
     positive: Any
 
-    def rows(self, y: Labels) -> RowIndex:
-        """Rows of either class."""
-        return np.flatnonzero((y == self.positive) | (y == self.negative))
+    def rows(self, y: Labels) -> RowIndex | None:
+        """Rows of either class; None where there is no third."""
+        used = (y == self.positive) | (y == self.negative)
+        return None if np.all(used) else np.flatnonzero(used)
 
     def targets(self, y: Labels) -> Vector:
         """+1 or -1."""
