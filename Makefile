@@ -22,7 +22,7 @@ bench: $(SET_UP)
 	$(BIN)/python -m benchmarks
 
 docs: $(SET_UP)
-	$(BIN)/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 $(SET_UP): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit("maxmargin needs Python 3.11 or newer") if sys.version_info < (3, 11) else 0'

@@ -13,8 +13,8 @@ from sklearn.datasets import load_breast_cancer, load_iris
 from maxmargin import SVC, SVR, LinearSVC, LinearSVR, Status
 from maxmargin.certificates import assess, combine
 from maxmargin.data import ArraySource
-from maxmargin.errors import CertificateError, DataError
-from maxmargin.kernels import Gaussian, Sigmoid
+from maxmargin.errors import CertificateError, DataError, ParameterError
+from maxmargin.kernels import Gaussian, Precomputed, Sigmoid
 from maxmargin.losses import EpsilonInsensitive, HardMargin, Hinge, SquaredEpsilonInsensitive, SquaredHinge
 from maxmargin.problems import Intercept, KernelProblem, LinearProblem
 from maxmargin.solvers import QP
@@ -196,3 +196,26 @@ def test_verifying_needs_memory_for_blocks_not_for_the_kernel_matrix():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 100e6
+
+
+def test_verify_looks_at_the_model_as_it_is_now():
+    model = SVC().fit(X3, y3)
+    model.dual_coef_ *= 0.5
+    with pytest.raises(CertificateError):
+        model.certificate_.verify(X3, y3)
+    model = LinearSVC().fit(X2, y2)
+    kept = model.certificate_
+    model.coef_ = 2 * model.coef_
+    with pytest.raises(CertificateError):
+        model.certificate_.verify(X2, y2)
+    kept.verify(X2, y2)  # a certificate taken before vouches for the model as it was
+
+
+def test_a_matrix_with_a_negative_eigenvalue_is_no_kernel_and_proves_nothing():
+    K = np.array([[0.0, 1.0], [1.0, 0.0]])
+    with pytest.raises(ParameterError, match="negative eigenvalues"):
+        SVC(kernel="precomputed").fit(K, [0, 1])
+    problem = KernelProblem(
+        ArraySource(K, np.array([-1.0, 1.0]), np.ones(2)), Hinge(), 1.0, Intercept.FREE, Precomputed()
+    )
+    assert math.isnan(assess(problem, np.ones(2), None, None).gap)

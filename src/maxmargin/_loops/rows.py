@@ -4,8 +4,8 @@ A loop takes `DenseRows` or `CSRRows` and calls the functions below; one source 
 compiler (NUMBA_DISABLE_JIT=1) the plain bodies run; they are the meaning. The compiled versions are registered at the
 end.
 
-Bounds and columns are unsigned inside the compiled loops: with signed ones LLVM cannot tell that a gather stays in range
-and emits one five times slower.
+Bounds and columns are unsigned inside the compiled loops: with signed ones LLVM cannot tell that a gather stays in
+range and emits one five times slower.
 """
 
 from __future__ import annotations

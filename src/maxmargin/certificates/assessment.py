@@ -114,7 +114,7 @@ def _slopes(problem: Problem, beta: Vector) -> Vector:
 
 def _violation(problem: Problem, pieces: Pieces, beta: Vector, b: float | Vector) -> float:
     rows = problem.loss.score_violation(pieces.scores + b, _slopes(problem, beta), problem.targets)
-    return max(float(np.max(rows)), pieces.stationarity)
+    return max(float(np.max(rows)), float(pieces.stationarity))
 
 
 def _rounding(

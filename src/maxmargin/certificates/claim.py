@@ -15,11 +15,7 @@ from maxmargin.problems import Specification
 
 @dataclass(frozen=True)
 class Point:
-    """The answer to a problem, as a model holds it.
-
-    The arrays are those of the fitted model, not copies: a model that was altered in place no longer agrees with its
-    certificate.
-    """
+    """The answer to a problem, as a model holds it."""
 
     support: RowIndex
     """Positions in the data of the rows with a coefficient other than zero."""

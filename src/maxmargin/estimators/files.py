@@ -51,7 +51,7 @@ def to_record(estimator: Any) -> dict[str, Any]:
     attributes = {
         name: value
         for name, value in vars(estimator).items()
-        if name not in estimator.get_params(deep=False) and name not in ("certificate_", "history_")
+        if name not in estimator.get_params(deep=False) and name not in ("_certificate", "history_")
     }
     histories = estimator.history_ if isinstance(estimator.history_, list) else [estimator.history_]
     certificate = estimator.certificate_
@@ -83,9 +83,9 @@ def from_record(record: dict[str, Any], path: str) -> Any:
             for part, point in zip(record["parts"], estimator._points(), strict=True)
         ]
         if len(parts) == 1:
-            estimator.certificate_ = parts[0]
+            estimator._certificate = parts[0]
         else:
-            estimator.certificate_ = _certificate(record["certificate"], parts=tuple(parts))
+            estimator._certificate = _certificate(record["certificate"], parts=tuple(parts))
     except (KeyError, TypeError, IndexError, AttributeError) as error:
         raise ModelFileError(f"{path}: the record of the model is incomplete ({error!r}).") from error
     return estimator

@@ -37,8 +37,8 @@ class Training:
 class Machine(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
     """Base of the estimators that are trained by a solver and end with a certificate."""
 
-    certificate_: Certificate
     history_: History | list[History]
+    _certificate: Certificate
     _linear: ClassVar[bool]
 
     def _settings(self) -> Solver:
@@ -93,7 +93,7 @@ class Machine(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
 
     def _conclude(self, training: Training, points: Sequence[Point]) -> None:
         """Store certificate and history, say once what is short of the tolerance, and let Ctrl-C go on."""
-        self.certificate_ = combine(training.certificates).about(points)
+        self._certificate = combine(training.certificates).about(points)
         self.history_ = training.histories[0] if len(training.histories) == 1 else list(training.histories)
         self.n_iter_ = int(max((part.passes for part in training.certificates), default=0.0))
         status = self.certificate_.status
@@ -106,6 +106,13 @@ class Machine(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
                 NotConvergedWarning,
                 stacklevel=3,
             )
+
+    @property
+    def certificate_(self) -> Certificate:
+        """How far the model is from optimal, bound to the attributes as they are now: `verify` finds any change."""
+        if not hasattr(self, "_certificate"):
+            raise AttributeError(f"{type(self).__name__} has no certificate_ before fit")
+        return self._certificate.about(self._points())
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a file that `maxmargin.load` reads: arrays and text, never code."""

@@ -67,6 +67,8 @@ class SVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn
         "auto" or "cpu".
     decision_function_shape, break_ties
         As in scikit-learn, for more than two classes.
+    probability
+        False: this version has no probabilities.
     shrinking, verbose, random_state
         Accepted for compatibility; a solver that has no use for them ignores them.
 
@@ -100,6 +102,7 @@ class SVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn
         gamma: Literal["scale", "auto"] | float = "scale",
         coef0: float = 0.0,
         shrinking: bool = True,
+        probability: bool = False,
         tol: float = 1e-3,
         cache_size: float = 200,
         class_weight: Any = None,
@@ -121,6 +124,7 @@ class SVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn
         self.gamma = gamma
         self.coef0 = coef0
         self.shrinking = shrinking
+        self.probability = probability
         self.tol = tol
         self.cache_size = cache_size
         self.class_weight = class_weight
@@ -149,7 +153,7 @@ class SVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn
         sample_weight
             Factor on C of each row; weight 2 is the row twice, weight 0 its absence.
         """
-        self._check_shape()
+        self._check_choices()
         C, intercept = check_cost(self.C), check_intercept(self.intercept)
         X = self._check_kernel_input(X, reset=True)
         y = check_labels(y)
@@ -180,7 +184,9 @@ class SVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn
         self._conclude(training, self._points())
         return self
 
-    def _check_shape(self) -> None:
+    def _check_choices(self) -> None:
+        if self.probability not in (False, "deprecated"):
+            raise ParameterError("probability=True is not there yet; decision_function gives scores.")
         if self.decision_function_shape not in ("ovr", "ovo"):
             raise unknown_name("decision_function_shape", self.decision_function_shape, ("ovr", "ovo"))
 

@@ -7,6 +7,7 @@ kernel matrix never exists as a whole.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from maxmargin.problems.problem import Pieces, Problem
 
 _TILE_ROWS = 1024
 _TILE_COLUMNS = 4096
+_MAX_EXAMINED = 2000  # rows up to which the eigenvalues of an unknown kernel are computed
 
 
 def combine_columns(kernel: Kernel, A: Rows, train: Rows, columns: RowIndex, beta: Vector) -> Vector:
@@ -47,10 +49,28 @@ class KernelProblem(Problem):
         """What is minimised, in words."""
         return f"1/2 |w|^2 {self._loss_words()}, kernel {self.kernel}, {self.intercept.words}"
 
-    @property
+    @cached_property
     def is_convex(self) -> bool:
-        """Whether the kernel is known, or at least not known not, to be positive semidefinite."""
-        return self.kernel.positive_semidefinite is not False
+        """Whether the kernel is positive semidefinite: known, or else looked up on these rows where they are few.
+
+        Of a kernel that nobody knows, such as a precomputed matrix, only small matrices can be examined; a larger one
+        is taken at its word.
+        """
+        known = self.kernel.positive_semidefinite
+        return self.is_convex_here() if known is None and self.n_rows <= _MAX_EXAMINED else known is not False
+
+    def is_convex_here(self) -> bool:
+        """Whether the kernel matrix of these rows has no negative eigenvalue that matters.
+
+        With a free intercept the multipliers are balanced, so what counts is the centred matrix.
+        """
+        K = self.gram()
+        if self.intercept.is_free:
+            mean = K.mean(axis=0)
+            K = K - mean[:, None] - mean[None, :] + mean.mean()
+        values = np.linalg.eigvalsh(0.5 * (K + K.T))
+        rounding = 64.0 * len(K) * float(np.finfo(float).eps) * float(np.max(np.abs(values)))
+        return bool(values[0] >= -rounding)
 
     @property
     def row_positions(self) -> RowIndex:

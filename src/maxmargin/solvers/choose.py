@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from maxmargin.errors import ParameterError, unknown_name
-from maxmargin.problems import Problem
+from maxmargin.errors import unknown_name
 from maxmargin.solvers.qp import QP
 from maxmargin.solvers.solver import Solver
 
@@ -21,12 +20,3 @@ def solver_named(
     if not isinstance(name, str) or name not in (*known, "auto"):
         raise unknown_name("solver", name, (*known, "auto"))
     return known["qp" if name == "auto" else name](tol=tol, max_iter=max_iter, max_seconds=max_seconds)
-
-
-def check_device(device: str) -> None:
-    """Refuse devices that have no engine."""
-    if device not in ("auto", "cpu"):
-        raise ParameterError(f"device={device!r} is not available in this version. Known: 'auto', 'cpu'.")
-
-
-__all__ = ["Problem", "check_device", "solver_named"]

@@ -15,7 +15,7 @@ from maxmargin._types import Vector
 from maxmargin.certificates import Assessment, assess
 from maxmargin.errors import NotSeparableError, ParameterError
 from maxmargin.losses import DualBox, HardMargin, SquaredEpsilonInsensitive, SquaredHinge
-from maxmargin.problems import History, LinearProblem, Problem, Solution, Status
+from maxmargin.problems import History, KernelProblem, LinearProblem, Problem, Solution, Status
 from maxmargin.solvers.feasible import balanced, feasible
 from maxmargin.solvers.hard_margin import hull_distance, is_proof, nearest_points, sharpened_proof
 from maxmargin.solvers.interior_point import InteriorPoint
@@ -44,7 +44,7 @@ class QP(Solver):
             raise ParameterError(
                 f"solver='qp' cannot solve the {problem.loss.name} loss, whose dual is not a quadratic program."
             )
-        if not problem.is_convex and not _is_convex_here(problem):
+        if isinstance(problem, KernelProblem) and not (problem.is_convex or problem.is_convex_here()):
             raise ParameterError(
                 f"solver='qp' needs a kernel matrix without negative eigenvalues, and these data give it some: the "
                 f"dual has no maximum for {problem.objective}. See `maxmargin.kernels.mercer_check`."
@@ -70,7 +70,7 @@ class QP(Solver):
         relative = answer.seen.difference / max(abs(answer.seen.primal), 1e-300)
         if len(forms) > 1 and answer.status in (Status.CONVERGED, Status.STALLED) and relative > _GOOD:
             other = self._solve_form(forms[1], problem, box, history)
-            answer = min(answer, other, key=lambda one: one.seen.difference)
+            answer = min(answer, other, key=_difference)
         return answer
 
     def _forms(self, problem: Problem) -> list[str]:
@@ -110,7 +110,7 @@ class QP(Solver):
             # Where C is large and features are badly scaled, w = sum_i beta_i x_i loses digits that w itself has.
             best = max(candidates, key=lambda one: one.seen.dual)
             candidates.append(_answer(problem, best.alpha, weights, point))
-        answer = min(candidates, key=lambda one: one.seen.difference)
+        answer = min(candidates, key=_difference)
         history.record(point.iterations, answer.seen.primal, answer.seen.dual)
         return answer
 
@@ -123,6 +123,8 @@ class QP(Solver):
             history.record(point.iterations, answer.seen.primal, answer.seen.dual)
             alpha, _ = polish(problem, alpha, box, _diagonal(problem))
             answer = _answer(problem, _scaled_to_margin_one(problem, alpha), None, point)
+            if answer.seen.difference > _GOOD * answer.seen.primal:  # a margin far smaller than the hulls are wide
+                answer = min(answer, self._solve_form("primal", problem, box, history), key=_difference)
             history.record(point.iterations, answer.seen.primal, answer.seen.dual)
         elif point.status in (Status.CONVERGED, Status.STALLED):
             raise _not_separable(problem, sharpened_proof(problem, lam))
@@ -143,16 +145,14 @@ class _Answer:
     iterations: int
 
 
+def _difference(answer: _Answer) -> float:
+    return answer.seen.difference
+
+
 def _answer(problem: Problem, alpha: Vector, weights: Vector | None, point: InteriorPoint) -> _Answer:
     if weights is None and isinstance(problem, LinearProblem):
         weights = problem.weights_from(problem.coefficients(alpha))
     return _Answer(alpha, weights, assess(problem, alpha, weights, None), point.status, point.iterations)
-
-
-def _is_convex_here(problem: Problem) -> bool:
-    """Whether a kernel that is indefinite in general happens to be positive semidefinite on these rows."""
-    values = np.linalg.eigvalsh(problem.gram())
-    return bool(values[0] >= -len(values) * np.finfo(float).eps * np.max(np.abs(values)))
 
 
 def _diagonal(problem: Problem) -> Vector:

@@ -29,6 +29,7 @@ from maxmargin.data import as_double
 from maxmargin.losses import (
     DualBox,
     EpsilonInsensitive,
+    HardMargin,
     Hinge,
     MarginLoss,
     ResidualLoss,
@@ -114,11 +115,12 @@ def solve_primal(
     ridge = per_weight * np.square(column)
     if has_intercept:
         ridge = np.append(ridge, per_weight / problem.intercept.scale**2)  # zero where the scale is infinite
-    P = sparse.diags(np.concatenate([ridge, 2.0 * per_slack if squared else np.zeros(n)]), format="csc")
-    q = np.concatenate([np.zeros(len(ridge)), np.zeros(n) if squared else per_slack])
+    n_slacks = 0 if isinstance(loss, HardMargin) else n
+    P = sparse.diags(np.concatenate([ridge, (2.0 * per_slack if squared else np.zeros(n))[:n_slacks]]), format="csc")
+    q = np.concatenate([np.zeros(len(ridge)), (np.zeros(n) if squared else per_slack)[:n_slacks]])
 
     score = sparse.hstack([features, np.ones((n, 1))]) if has_intercept else features
-    eye = sparse.identity(n, format="csc")
+    eye = sparse.identity(n, format="csc")[:, :n_slacks]
     if isinstance(loss, MarginLoss):
         A = sparse.hstack([-sparse.diags(y) @ score, -eye])
         b = -np.ones(n)
@@ -126,7 +128,9 @@ def solve_primal(
         assert isinstance(loss, (EpsilonInsensitive, SquaredEpsilonInsensitive))
         A = sparse.vstack([sparse.hstack([score, -eye]), sparse.hstack([-score, -eye])])
         b = np.concatenate([y + loss.epsilon, loss.epsilon - y]) / height
-    if not squared:  # a squared slack has no reason to be negative, and a constraint without need slows the method down
+    if (
+        n_slacks and not squared
+    ):  # a squared slack has no reason to be negative, and a constraint without need slows the method down
         A = sparse.vstack([A, sparse.hstack([sparse.csc_matrix((n, score.shape[1])), -eye])])
         b = np.concatenate([b, np.zeros(n)])
     point = solve_program(QuadraticProgram(P, q, A.tocsc(), b, n_equal=0), max_iter, max_seconds)
@@ -158,7 +162,7 @@ def _height(problem: Problem) -> float:
 
 def has_primal_form(problem: Problem) -> bool:
     """Whether `solve_primal` knows the problem."""
-    known = (Hinge, SquaredHinge, EpsilonInsensitive, SquaredEpsilonInsensitive)
+    known = (Hinge, HardMargin, SquaredHinge, EpsilonInsensitive, SquaredEpsilonInsensitive)
     return isinstance(problem.loss, known)
 
 
