@@ -50,6 +50,15 @@ def add_row(rows: Any, i: Any, factor: Any, w: Any) -> None:
         np.add.at(w, rows.columns[span], factor * rows.values[span])
 
 
+def add_squared_row(rows: Any, i: Any, factor: Any, w: Any) -> None:
+    """W += factor * x_i * x_i column by column, in place."""
+    if isinstance(rows, DenseRows):
+        w += factor * np.square(rows.values[i])
+    else:
+        span = slice(rows.starts[i], rows.starts[i + 1])
+        np.add.at(w, rows.columns[span], factor * np.square(rows.values[span]))
+
+
 def row_square(rows: Any, i: Any) -> float:
     """|x_i|^2."""
     if isinstance(rows, DenseRows):
@@ -101,6 +110,24 @@ def _add_row(rows: Any, i: Any, factor: Any, w: Any) -> Any:
     def sparse(rows: Any, i: Any, factor: Any, w: Any) -> None:
         for k in range(np.uintp(rows.starts[i]), np.uintp(rows.starts[i + 1])):
             w[np.uint32(rows.columns[k])] += factor * rows.values[k]
+
+    return sparse
+
+
+@overload(add_squared_row, jit_options=_OPTIONS, inline="never")
+def _add_squared_row(rows: Any, i: Any, factor: Any, w: Any) -> Any:
+    if _is_dense(rows):
+
+        def dense(rows: Any, i: Any, factor: Any, w: Any) -> None:
+            x = rows.values[i]
+            for j in range(np.uintp(len(x))):
+                w[j] += factor * x[j] * x[j]
+
+        return dense
+
+    def sparse(rows: Any, i: Any, factor: Any, w: Any) -> None:
+        for k in range(np.uintp(rows.starts[i]), np.uintp(rows.starts[i + 1])):
+            w[np.uint32(rows.columns[k])] += factor * rows.values[k] * rows.values[k]
 
     return sparse
 

@@ -9,10 +9,12 @@ A loop for `over_ranges` takes `(start, end, stop)` and works on rows start to e
 
 from __future__ import annotations
 
+import functools
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -93,3 +95,18 @@ def over_ranges(work: Callable[[int, int, StopFlag], Any], n_rows: int, n_jobs: 
         return lambda stop: work(start, end, stop)
 
     return run_together([task(edges[k], edges[k + 1]) for k in range(threads)])
+
+
+@functools.cache
+def _blas() -> Any:
+    """The BLAS libraries of this process; finding them takes milliseconds, so it is done once."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Let BLAS use one thread a call, because the callers are themselves the threads."""
+    with _blas().limit(limits=1, user_api="blas"):
+        yield

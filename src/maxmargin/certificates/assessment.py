@@ -7,8 +7,8 @@ P and D are formed from fresh scores f_i = <w, phi(x_i)> and a fresh sum_i beta_
     D = -penalty*(sum_i beta_i phi(x_i)) - 1/2 (s sum_i beta_i)^2 - sum_i C_i l_{y_i}*(-beta_i / C_i)
 
 The gap is a sum of terms that are each zero at the optimum: C_i (l_{y_i}(f_i) + l_{y_i}*(v_i) - v_i f_i) for every row,
-and the distance between w and sum_i beta_i phi(x_i). The KKT violation is the worst single one, measured as a
-distance (`Loss.score_violation`).
+and 1/2 |w - sum_i beta_i phi(x_i)|^2. The KKT violation is the worst of them: of the rows measured as a distance
+(`Loss.score_violation`), of the weights as their share of the relative gap.
 
 A hard margin is finite only where every margin is at least 1. A point with a smallest margin m in (0, 1) is scaled by
 1 / m, which makes it feasible, before P is taken; at m <= 0 P is infinite.
@@ -65,7 +65,7 @@ def assess(problem: Problem, alpha: Vector, weights: Vector | None, bias: float 
         primal=primal,
         dual=dual,
         gap=primal - dual if problem.is_convex else math.nan,
-        kkt_violation=_violation(problem, pieces, beta, b),
+        kkt_violation=_violation(problem, pieces, beta, b, primal),
         rounding=rounding,
         reason=reason,
     )
@@ -112,9 +112,9 @@ def _slopes(problem: Problem, beta: Vector) -> Vector:
     return -beta / costs
 
 
-def _violation(problem: Problem, pieces: Pieces, beta: Vector, b: float | Vector) -> float:
+def _violation(problem: Problem, pieces: Pieces, beta: Vector, b: float | Vector, primal: float) -> float:
     rows = problem.loss.score_violation(pieces.scores + b, _slopes(problem, beta), problem.targets)
-    return max(float(np.max(rows)), float(pieces.stationarity))
+    return max(float(np.max(rows)), pieces.apart / max(abs(primal), 1e-300))
 
 
 def _rounding(

@@ -15,7 +15,7 @@ from maxmargin._types import Labels, Rows, Vector
 from maxmargin.backends.threads import thread_count
 from maxmargin.certificates import Certificate, Point, certify, combine
 from maxmargin.errors import NotConvergedWarning, NotSeparableError, unknown_name
-from maxmargin.estimators.validation import check_max_iter, check_max_seconds, check_memory, check_positive
+from maxmargin.estimators.validation import check_max_iter, check_max_seconds, check_memory, check_positive, check_seed
 from maxmargin.problems import History, Specification, Status
 from maxmargin.solvers import Solver, solver_named, untrained
 from maxmargin.solvers.hard_margin import SeparabilityProof
@@ -53,6 +53,8 @@ class Machine(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
             tol=check_positive("tol", self.tol),
             max_iter=check_max_iter(self.max_iter),
             max_seconds=check_max_seconds(self.max_seconds),
+            n_jobs=self.n_jobs,
+            random_state=check_seed(self.random_state),
         )
 
     def _train(

@@ -146,6 +146,19 @@ def check_max_iter(max_iter: Any) -> int | None:
     return int(max_iter)
 
 
+def check_seed(random_state: Any) -> int:
+    """A seed: None means 0, because two fits of the same data should agree; a generator gives its next number."""
+    if random_state is None:
+        return 0
+    if isinstance(random_state, Integral) and not isinstance(random_state, bool) and random_state >= 0:
+        return int(random_state)
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31))
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**31))
+    raise ParameterError(f"random_state must be None, a whole number or a random generator, got {random_state!r}.")
+
+
 def check_max_seconds(max_seconds: Any) -> float | None:
     """A number of seconds; None means no limit."""
     return None if max_seconds is None else check_positive("max_seconds", max_seconds)

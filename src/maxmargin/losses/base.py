@@ -37,6 +37,12 @@ class DualBox(NamedTuple):
     absolute: Vector
     diagonal: Vector
 
+    @classmethod
+    def interval(cls, lower: Vector, upper: Vector) -> DualBox:
+        """Bounds alone, for losses whose conjugate is not quadratic between them."""
+        zero = np.zeros_like(upper)
+        return cls(lower, upper, zero, zero, zero)
+
 
 def distance_to_interval(x: Vector, low: Vector, high: Vector) -> Vector:
     """How far x is from [low, high]; infinite where the interval is empty (low = inf, high = -inf)."""

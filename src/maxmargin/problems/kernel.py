@@ -117,7 +117,7 @@ class KernelProblem(Problem):
             scores=scores,
             penalty=0.5 * square,
             conjugate_penalty=0.5 * square,
-            stationarity=0.0,
+            apart=0.0,
             lengths=lengths,
             score_size=combined,
             penalty_size=combined**2,

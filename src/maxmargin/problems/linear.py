@@ -70,13 +70,11 @@ class LinearProblem(Problem):
         length = float(np.linalg.norm(w))
         size = np.abs(beta) if beta.ndim == 1 else np.sum(np.abs(beta), axis=1)
         combined = float(size @ lengths)
-        apart = float(np.linalg.norm(w - combination)) if isinstance(self.penalty, L2) else 0.0
-        apart = max(0.0, apart - float(np.finfo(float).eps) * np.sqrt(self.n_rows) * combined)
         return Pieces(
             scores=self.scores(w),
             penalty=self.penalty.value(w),
             conjugate_penalty=self.penalty.conjugate(combination),
-            stationarity=apart / length if length > 0.0 else apart,
+            apart=0.5 * float(np.sum(np.square(w - combination))) if isinstance(self.penalty, L2) else 0.0,
             lengths=lengths,
             score_size=combined if weights is None else length,
             penalty_size=combined * float(np.linalg.norm(combination)) + length**2,

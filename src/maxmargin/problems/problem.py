@@ -34,8 +34,8 @@ class Pieces(NamedTuple):
     """penalty(w)."""
     conjugate_penalty: float
     """penalty*(sum_i beta_i phi(x_i))."""
-    stationarity: float
-    """|w - sum_i beta_i phi(x_i)| beyond what rounding explains, relative to |w|; 0 where w is that sum."""
+    apart: float
+    """1/2 |w - sum_i beta_i phi(x_i)|^2, the part of the duality gap that is no row's; 0 where w is that sum."""
     lengths: Vector
     """|phi(x_i)|, for the estimate of rounding."""
     score_size: float

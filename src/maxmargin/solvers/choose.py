@@ -1,22 +1,56 @@
-"""Names of solvers, and the one place that picks the default."""
+"""Names of solvers, and where their classes are."""
 
 from __future__ import annotations
 
+import importlib
+from dataclasses import fields
+from typing import Any
+
 from maxmargin.errors import unknown_name
-from maxmargin.solvers.qp import QP
 from maxmargin.solvers.solver import Solver
 
-_LINEAR: dict[str, type[Solver]] = {"qp": QP}
-_KERNEL: dict[str, type[Solver]] = {"qp": QP}
+SOLVERS = {
+    "Automatic": "automatic",
+    "AveragedSGD": "averaged_sgd",
+    "DualDescent": "dcd",
+    "Implicit": "implicit",
+    "Interior": "interior",
+    "Newton": "newton",
+    "Pairs": "pairs",
+    "Pegasos": "pegasos",
+    "QP": "qp",
+    "Subgradient": "subgradient",
+}
+"""Class of each solver and the file it is in."""
+
+_LINEAR = {
+    "auto": "Automatic",
+    "asgd": "AveragedSGD",
+    "dcd": "DualDescent",
+    "implicit": "Implicit",
+    "interior": "Interior",
+    "newton": "Newton",
+    "pairs": "Pairs",
+    "pegasos": "Pegasos",
+    "qp": "QP",
+    "subgradient": "Subgradient",
+}
+_KERNEL = {"auto": "QP", "qp": "QP"}
 
 
-def solver_named(
-    name: str | Solver, *, linear: bool, tol: float, max_iter: int | None, max_seconds: float | None
-) -> Solver:
-    """The solver of that name with these settings; a `Solver` is taken as it is."""
+def solver_class(name: str) -> type[Solver]:
+    """The class of that name, imported now."""
+    found: type[Solver] = getattr(importlib.import_module(f"maxmargin.solvers.{SOLVERS[name]}"), name)
+    return found
+
+
+def solver_named(name: str | Solver, *, linear: bool, **settings: Any) -> Solver:
+    """The solver of that name, with those of the settings that it has; a `Solver` is taken as it is."""
     if isinstance(name, Solver):
         return name
     known = _LINEAR if linear else _KERNEL
-    if not isinstance(name, str) or name not in (*known, "auto"):
-        raise unknown_name("solver", name, (*known, "auto"))
-    return known["qp" if name == "auto" else name](tol=tol, max_iter=max_iter, max_seconds=max_seconds)
+    if not isinstance(name, str) or name not in known:
+        raise unknown_name("solver", name, known)
+    kind = solver_class(known[name])
+    has = {field.name for field in fields(kind)}
+    return kind(**{key: value for key, value in settings.items() if key in has})

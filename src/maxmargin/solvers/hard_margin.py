@@ -18,6 +18,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.optimize import nnls
 
 from maxmargin._types import Labels, Matrix, RowIndex, Rows, Vector
 from maxmargin.data import as_double, as_rows, count_rows
@@ -73,7 +74,10 @@ def hull_distance(problem: Problem, lam: Vector) -> float:
 
 
 def sharpened_proof(problem: Problem, lam: Vector) -> Vector:
-    """Lambda moved onto sum_i lambda_i y_i phi(x_i) = 0 by alternating projections, as far as rounding allows."""
+    """Lambda moved onto sum_i lambda_i y_i phi(x_i) = 0, as far as rounding allows.
+
+    Alternating projections and a least-squares solution without negative entries; the better one counts.
+    """
     used = np.flatnonzero(lam)
     system = np.vstack([(problem.targets[used, None] * _features(problem, used)).T, sum_rows(problem)[:, used]])
     height = np.linalg.norm(system, axis=1)
@@ -83,18 +87,27 @@ def sharpened_proof(problem: Problem, lam: Vector) -> Vector:
         [np.zeros(len(system) - len(sums)), np.full(len(sums), 1.0 / len(sums)) / height[-len(sums) :]]
     )
     inverse = np.linalg.pinv(system, rcond=1e-12)
-    best, distance = lam, hull_distance(problem, lam)
-    part = lam[used]
+    projected = lam[used]
     for _ in range(_PROOF_ROUNDS):
-        part = np.maximum(part + inverse @ (right - system @ part), 0.0)
-        trial = np.zeros_like(lam)
-        trial[used] = part
-        trial = normalised(problem, trial)
-        reached = hull_distance(problem, trial)
-        if not reached < distance:
-            break
-        best, distance = trial, reached
-    return best
+        projected = np.maximum(projected + inverse @ (right - system @ projected), 0.0)
+    candidates = [lam]
+    for part in (projected, _least_squares(system, right)):
+        if part is not None and np.any(part > 0.0):
+            trial = np.zeros_like(lam)
+            trial[used] = part
+            trial = normalised(problem, trial)
+            if np.all(np.isfinite(trial)):
+                candidates.append(trial)
+    return min(candidates, key=lambda one: hull_distance(problem, one))
+
+
+def _least_squares(system: Matrix, right: Vector) -> Vector | None:
+    """The least-squares solution that is not negative, exact up to rounding, or None where it does not come about."""
+    try:
+        found: Vector = nnls(system, right)[0]
+    except RuntimeError:  # too many iterations
+        return None
+    return found
 
 
 def _features(problem: Problem, rows: RowIndex) -> Matrix:

@@ -17,15 +17,17 @@ This is a semismooth Newton step. It is taken only while the duality gap falls, 
 from __future__ import annotations
 
 import numpy as np
+from scipy import sparse
 
-from maxmargin._types import Vector
+from maxmargin._types import RowIndex, Vector
 from maxmargin.certificates import Assessment, assess
+from maxmargin.data import as_double
 from maxmargin.losses import DualBox, ResidualLoss
-from maxmargin.problems import Problem
+from maxmargin.problems import LinearProblem, Problem
 from maxmargin.solvers.feasible import balanced
 
 _MAX_ROUNDS = 12
-_MAX_FREE = 2500  # a dense least-squares solve of this size takes seconds
+_MAX_FREE = 1500  # a dense least-squares solve of this size takes seconds
 
 
 def polish(problem: Problem, alpha: Vector, box: DualBox, diagonal: Vector) -> tuple[Vector, Assessment]:
@@ -65,19 +67,63 @@ def _step(problem: Problem, alpha: Vector, b: float, box: DualBox, diagonal: Vec
     moved = np.where(resting, heading, alpha)
     missing = -(slope(moved) + box.absolute * np.sign(heading))[free]
 
+    surplus = float(np.sum(signs * moved))
+    if isinstance(problem, LinearProblem) and problem.intercept.scale in (0.0, np.inf):
+        change = _linear_change(problem, free, signs, missing, box, surplus)
+    else:
+        change = _kernel_change(problem, free, signs, missing, box, surplus)
+    moved[free] += change
+    moved = np.clip(moved, box.lower, box.upper)
+    return balanced(moved, signs, box) if problem.intercept.is_free else moved
+
+
+def _kernel_change(
+    problem: Problem, free: RowIndex, signs: Vector, missing: Vector, box: DualBox, surplus: float
+) -> Vector:
+    """Change of the free multipliers from the equations above."""
     Q = problem.gram(free)
     if not problem.intercept.is_free:
-        Q = Q + scale**2
+        Q = Q + problem.intercept.scale**2
     Q = Q * np.outer(signs[free], signs[free]) + np.diag(box.diagonal[free])
     if problem.intercept.is_free:
         edge = signs[free][:, None]
         system = np.block([[Q, edge], [edge.T, np.zeros((1, 1))]])
-        right = np.append(missing, -float(np.sum(signs * moved)))
+        right = np.append(missing, -surplus)
     else:
         system, right = Q, missing
     # Symmetric scaling first: the rows of kernels and of the balance can differ by many orders of magnitude.
     unit = 1.0 / np.sqrt(np.maximum(np.max(np.abs(system), axis=1), 1e-300))
-    change = unit * np.linalg.lstsq(system * np.outer(unit, unit), unit * right, rcond=1e-14)[0]
-    moved[free] += change[: len(free)]
-    moved = np.clip(moved, box.lower, box.upper)
-    return balanced(moved, signs, box) if problem.intercept.is_free else moved
+    change: Vector = unit * np.linalg.lstsq(system * np.outer(unit, unit), unit * right, rcond=1e-14)[0]
+    return change[: len(free)]
+
+
+def _linear_change(
+    problem: LinearProblem, free: RowIndex, signs: Vector, missing: Vector, box: DualBox, surplus: float
+) -> Vector:
+    """The same with the weights kept as unknowns, in features of unit size.
+
+    Products of badly scaled features lose the small ones; the features themselves do not:
+
+        u_j^2 dw_j - sum_F s_i x_ij change_i = 0          dw in units of u_j = 1 / size of feature j
+        s_i (<dw, x_i> + db) + diagonal_i change_i = missing_i
+        sum_F s_i change_i = -surplus                      (free intercept)
+    """
+    X = as_double(problem.source.take(free))
+    X = np.asarray(X.todense() if sparse.issparse(X) else X)
+    used = np.flatnonzero(np.any(X != 0.0, axis=0))
+    size = np.sqrt(np.mean(np.square(X[:, used]), axis=0))
+    A = signs[free][:, None] * X[:, used] / size
+    d, m, e = len(used), len(free), int(problem.intercept.is_free)
+    system = np.zeros((d + m + e, d + m + e))
+    system[:d, :d] = np.diag(1.0 / np.square(size))
+    system[:d, d : d + m] = -A.T
+    system[d : d + m, :d] = A
+    system[d : d + m, d : d + m] = np.diag(box.diagonal[free])
+    if e:
+        system[d : d + m, -1] = signs[free]
+        system[-1, d : d + m] = signs[free]
+    right = np.concatenate([np.zeros(d), missing, [-surplus] * e])
+    row = 1.0 / np.max(np.abs(system), axis=1)
+    column = 1.0 / np.maximum(np.max(np.abs(system * row[:, None]), axis=0), 1e-300)
+    change: Vector = column * np.linalg.lstsq(system * np.outer(row, column), row * right, rcond=1e-15)[0]
+    return change[d : d + m]

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from maxmargin._loops.rows import CSRRows, DenseRows
-from maxmargin.data import ArraySource
+from maxmargin.data.arrays import ArraySource
 
 
 def loop_rows(source: ArraySource) -> DenseRows | CSRRows:

@@ -1,0 +1,244 @@
+"""Dual coordinate descent for linear problems: the lecture's algorithm, with shrinking and any intercept.
+
+    maximise over alpha    D(alpha) = -1/2 |w|^2 - 1/2 (s sum_i beta_i)^2 + sum_i (linear_i + o_i) alpha_i
+                                      - sum_i absolute_i |alpha_i| - 1/2 sum_i diagonal_i alpha_i^2
+    subject to             lower_i <= alpha_i <= upper_i,     w = sum_i beta_i x_i
+
+(the letters are those of `DualBox`; o_i = y_i for residual losses, else 0). One pass takes every multiplier in turn to
+its best value, in O(non-zeros of the row); `_loops.dual_descent` has the step. The lecture adds the unclipped step to
+w; what must be added is the change of alpha after clipping.
+
+A penalised intercept is one more feature of constant value s. A free one is found by the method of multipliers: the
+problem with the intercept penalised around a centre b0, 1/2 ((b - b0) / s)^2, is solved roughly, the centre moves to
+the intercept found, and so on; the pull towards the centre vanishes as both agree, and with it the surplus
+sum_i beta_i. A certificate needs that surplus to be zero, so it is removed from a copy before each look at the gap.
+
+The descent stops by the duality gap, looked at when the largest slope of a pass falls below a bound that tightens.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from maxmargin._loops.dual_descent import hinge_epoch, shuffle_loop, tube_epoch
+from maxmargin._types import Vector
+from maxmargin.backends.threads import StopFlag, run_until_interrupted
+from maxmargin.data.passes import Passes
+from maxmargin.errors import ParameterError
+from maxmargin.losses import (
+    DualBox,
+    EpsilonInsensitive,
+    Hinge,
+    MarginLoss,
+    ResidualLoss,
+    Squared,
+    SquaredEpsilonInsensitive,
+    SquaredHinge,
+)
+from maxmargin.penalties import L2
+from maxmargin.problems import History, LinearProblem, Problem, Solution, Status, best_intercept
+from maxmargin.solvers.feasible import balanced
+from maxmargin.solvers.solver import Solver
+
+_LOSSES = (Hinge, SquaredHinge, EpsilonInsensitive, SquaredEpsilonInsensitive, Squared)
+_TIGHTEN = 0.3  # factor on the bound of the slopes after a look that was too early
+_FIRST_EPOCHS = 10
+
+
+def solves(problem: Problem) -> bool:
+    """Whether `DualDescent` is for this problem."""
+    return isinstance(problem, LinearProblem) and isinstance(problem.loss, _LOSSES) and problem.penalty == L2()
+
+
+@dataclass(frozen=True)
+class DualDescent(Solver):
+    """Coordinate descent on the dual of a linear problem; `random_state` seeds the order of the rows."""
+
+    random_state: int | None = 0
+    shrinking: bool = True
+    n_jobs: int | None = None
+    name: ClassVar[str] = "dcd"
+
+    def solve(self, problem: Problem, start: Solution | None = None) -> Solution:
+        """Solve from alpha = 0, or from the multipliers of `start` clipped to their bounds."""
+        if not solves(problem):
+            raise ParameterError(
+                "solver='dcd' is for linear problems with hinge, squared hinge, epsilon-insensitive (also squared) or "
+                f"squared loss and an L2 penalty, not: {problem.objective}."
+            )
+        assert isinstance(problem, LinearProblem)
+        descent = _Descent(problem, Passes(problem.source, self.n_jobs), self)
+        descent.begin(None if start is None else start.alpha)
+        _, interrupted = run_until_interrupted(descent.run)
+        return descent.solution(Status.INTERRUPTED if interrupted else descent.status)
+
+
+class _Descent:
+    """The state of one descent."""
+
+    def __init__(self, problem: LinearProblem, passes: Passes, settings: DualDescent):
+        self.problem, self.passes, self.settings = problem, passes, settings
+        self.y, self.C = problem.targets, problem.costs
+        box = problem.loss.dual_box(self.C)
+        assert box is not None
+        self.box: DualBox = box
+        is_margin = isinstance(problem.loss, MarginLoss)
+        self.signs = self.y if is_margin else np.ones_like(self.y)
+        self.aims = box.linear if is_margin else box.linear + self.y
+        self.squares = passes.squared_lengths()
+        self.is_tube = isinstance(problem.loss, ResidualLoss)
+        free = problem.intercept.is_free
+        scale = float(np.sqrt(np.mean(self.squares))) or 1.0 if free else problem.intercept.scale
+        self.bias = np.array([0.0, scale, 0.0])  # centre, scale of the constant feature, its weight
+        self.squares = self.squares + scale**2
+        seed = np.random.default_rng(settings.random_state).integers(1, 2**63)
+        self.generator = np.array([seed], dtype=np.uint64)
+        self.history = History()
+        self.epochs = 0.0
+        self.status = Status.BUDGET
+
+    def begin(self, alpha: Vector | None) -> None:
+        """Take the starting point."""
+        n = self.passes.n_rows
+        self.is_warm = alpha is not None
+        self.alpha = np.zeros(n) if alpha is None else np.clip(alpha, self.box.lower, self.box.upper)
+        self.w = (
+            self.passes.combination(self.signs * self.alpha) if alpha is not None else np.zeros(self.passes.n_features)
+        )
+        self.bias[2] = self.bias[1] * float(self.signs @ self.alpha)
+        self.order = np.arange(n)
+        self.best: tuple[float, Vector, Vector, Any] | None = None
+
+    def run(self, stop: StopFlag) -> None:
+        """Rounds of passes, each ended by a look at the gap."""
+        settings = self.settings
+        end = np.inf if settings.max_seconds is None else time.perf_counter() + settings.max_seconds
+        limit = settings.max_iter or 1000
+        if self.is_warm and self._look() <= settings.tol and self.violation <= settings.tol:
+            self.status = Status.CONVERGED
+            return
+        bound, patience = min(1.0, np.sqrt(settings.tol)) * self._slope_size(), _FIRST_EPOCHS
+        while True:
+            reached = self._round(bound, min(patience, limit - int(self.epochs)), stop)
+            gap = self._look()
+            if gap <= settings.tol and self.violation <= settings.tol:
+                self.status = Status.CONVERGED
+                return
+            if stop[0] or self.epochs >= limit or time.perf_counter() > end:
+                return
+            if reached:
+                bound *= _TIGHTEN
+            patience = int(1.5 * patience)
+            if bound < 1e-15 * self._slope_size():
+                self.status = Status.STALLED
+                return
+
+    def _slope_size(self) -> float:
+        """Size of the slopes at the start: 1 for margins, the spread of the targets for residuals."""
+        return 1.0 if not self.is_tube else float(np.std(self.y)) or 1.0
+
+    def _round(self, bound: float, patience: int, stop: StopFlag) -> bool:
+        """Passes until the slopes of the active rows are within the bound; says whether they came to be."""
+        active, high, low = len(self.order), np.inf, -np.inf
+        for _ in range(patience):
+            shuffle_loop(self.order, active, self.generator)
+            before = active
+            active, new_high, new_low = self._epoch(active, high, low, stop)
+            self.epochs += before / len(self.order)
+            if stop[0]:
+                return False
+            if new_high - new_low <= bound:
+                if before == len(self.order):
+                    return True
+                active, high, low = len(self.order), np.inf, -np.inf  # all rows again, before it is believed
+            elif self.settings.shrinking:
+                high = new_high if new_high > 0.0 else np.inf
+                low = new_low if new_low < 0.0 else -np.inf
+            else:
+                active = len(self.order)
+        return False
+
+    def _epoch(self, active: int, high: float, low: float, stop: StopFlag) -> tuple[int, float, float]:
+        box = self.box
+        if self.is_tube:
+            active, worst = tube_epoch(
+                self.passes.rows,
+                self.aims,
+                box.upper,
+                box.diagonal,
+                box.absolute,
+                self.squares,
+                self.order,
+                active,
+                high,
+                self.alpha,
+                self.w,
+                self.bias,
+                stop,
+            )
+            return active, worst, 0.0
+        result: tuple[int, float, float] = hinge_epoch(
+            self.passes.rows,
+            self.signs,
+            self.aims,
+            box.upper,
+            box.diagonal,
+            self.squares,
+            self.order,
+            active,
+            high,
+            low,
+            self.alpha,
+            self.w,
+            self.bias,
+            stop,
+        )
+        return result
+
+    def _look(self) -> float:
+        """Relative gap of the point reached, kept if it is the best; moves the centre of a free intercept."""
+        free = self.problem.intercept.is_free
+        loss, box = self.problem.loss, self.box
+        f = self.passes.scores(self.w)
+        alpha, w = self.alpha.copy(), self.w.copy()
+        combination = w
+        b: float = self.bias[1] * self.bias[2]
+        if free:
+            b = float(best_intercept(loss, f, self.y, self.C))
+            alpha = balanced(alpha, self.signs, box)
+            combination = self.passes.combination(self.signs * alpha)
+        penalty = 0.5 * float(w @ w) + (0.0 if free else 0.5 * self.bias[2] ** 2)
+        dual_penalty = 0.5 * float(combination @ combination) + (0.0 if free else 0.5 * self.bias[2] ** 2)
+        primal = penalty + float(self.C @ loss.score_value(f + b, self.y))
+        linear = float(self.aims @ alpha) - float(box.absolute @ np.abs(alpha))
+        dual = linear - 0.5 * float(box.diagonal @ np.square(alpha)) - dual_penalty
+        self.history.record(self.epochs, primal, dual)
+        gap = (primal - dual) / max(abs(primal), 1e-300)
+        v = -self.problem.coefficients(alpha) / self.C
+        self.violation = float(np.max(loss.score_violation(f + b, v, self.y)))
+        if self.best is None or gap < self.best[0]:
+            self.best = (gap, alpha, w, b)
+        if free:  # the multiplier of the balance grows by what is still missing from it
+            self.bias[0] += self.bias[1] * self.bias[2]
+        return gap
+
+    def solution(self, status: Status) -> Solution:
+        """The best point seen, or the current one when none was looked at."""
+        if self.best is None:
+            self._look()
+        assert self.best is not None
+        _, alpha, w, b = self.best
+        return Solution(
+            alpha=alpha,
+            weights=w,
+            bias=None if self.problem.intercept.is_free else b,
+            status=status,
+            history=self.history,
+            solver=self.settings.name,
+            passes=self.epochs,
+            seconds=self.history.elapsed,
+        )

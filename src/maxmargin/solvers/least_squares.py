@@ -1,0 +1,360 @@
+"""Least squares with and without an L2 penalty, to the last digits.
+
+    minimise over w, b    delta/2 |w|^2 + 1/2 (b / s)^2 + 1/2 sum_i C_i (<w, x_i> + b - y_i)^2
+
+delta = 1 is ridge regression, delta = 0 ordinary least squares. With beta the multipliers of the rows, the conditions of
+optimality are linear equations:
+
+    rows         beta_i / C_i + <w, x_i> + b = y_i
+    features     sum_i beta_i x_i = delta w
+    intercept    sum_i beta_i = b / s^2              (zero for a free intercept, s infinite; b = 0 for none, s = 0)
+
+Eliminating beta and b leaves the normal equations S w = ..., with t = sum_i C_i, m = sum_i C_i x_i / t and
+q = 1 / (t + 1 / s^2):
+
+    S = sum_i C_i x_i x_i' - t^2 q m m' + delta I
+      = sum_i C_i (x_i - m)(x_i - m)' + (t - t^2 q) m m' + delta I
+
+S has the square of the condition number of X, so its solution alone would lose twice the digits. It only ever maps what
+is missing in the three equations, taken afresh from the data, to corrections of w, b and beta; a few rounds of this make
+all three equations hold to rounding (Björck, BIT 1967; Higham, Accuracy and Stability, chapter 20). S is inverted by
+
+    cholesky    S formed in one pass and factored: few features
+    svd         a triangle R with R'R = S by orthogonal steps, block by block, without ever squaring; where it is singular,
+                its pseudo-inverse, which gives the shortest of all minimisers: few features, badly conditioned
+    cg          conjugate gradients, each product one pass forth and back: many features
+
+Ordinary least squares has no penalty, and its dual is finite only where sum_i beta_i x_i is exactly zero, which rounding
+never gives. Its answer is therefore certified within a box around zero that holds it well inside (`box_around`). The dual
+then pays radius_j |sum_i beta_i x_ij| for what is left of each equation, in the right units for every column. A smaller
+value outside the box would, by convexity, also show inside: nothing at a distance of k boxes is better by more than k
+times the gap.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import ClassVar, Literal, TypeAlias
+
+import numpy as np
+from scipy import sparse
+from scipy.linalg import LinAlgError, cholesky, qr, solve_triangular, svd
+
+from maxmargin._types import Matrix, Vector
+from maxmargin.certificates import Assessment, assess
+from maxmargin.data import as_double
+from maxmargin.data.passes import Passes
+from maxmargin.errors import ParameterError
+from maxmargin.losses import Squared
+from maxmargin.penalties import L2, Penalty
+from maxmargin.problems import History, LinearProblem, Problem, Solution, Status
+from maxmargin.solvers.solver import Solver
+
+Inverse: TypeAlias = Callable[[Vector], Vector]
+Method: TypeAlias = Literal["auto", "cholesky", "svd", "cg"]
+
+_MAX_FACTORED = 2000  # features up to which S is formed
+_ROUNDS = 8
+_WELL_CONDITIONED = 1e-10  # smallest squared pivot, of columns of length 1, that leaves no doubt about the rank
+_SETTLED = 1e-8  # relative change of w at which corrections may stop shrinking
+_TRIANGLE_BYTES = 32 << 20
+_EPSILON = float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True)
+class Box(Penalty):
+    """0 where |w_j| <= radius_j for every j, else infinite; conjugate sum_j radius_j |v_j|.
+
+    An infinite radius is no penalty at all.
+    """
+
+    radius: Vector
+    name: ClassVar[str] = "no"
+
+    def value(self, w: Vector) -> float:
+        """0 in the box."""
+        return 0.0 if np.all(np.abs(w) <= self.radius) else np.inf
+
+    def conjugate(self, v: Vector) -> float:
+        """Sum of radius_j |v_j|."""
+        used = v != 0.0
+        return float(self.radius[used] @ np.abs(v[used]))
+
+    def proximal_step(self, w: Vector, step: float) -> Vector:
+        """The nearest point of the box."""
+        return np.clip(w, -self.radius, self.radius)
+
+
+def box_around(problem: LinearProblem, weights: Vector) -> Box:
+    """A box that holds the weights well inside, whatever the units of the columns.
+
+    To twice the weight of a column is added the one with which the column alone would be as long as y.
+    """
+    return _Equations(problem, Passes(problem.source)).box(weights)
+
+
+@dataclass(frozen=True)
+class LeastSquares(Solver):
+    """Normal equations, refined until rounding stops them; `max_iter` bounds the conjugate gradients of a round."""
+
+    method: Method = "auto"
+    n_jobs: int | None = None
+    name: ClassVar[str] = "least-squares"
+
+    def solve(self, problem: Problem, start: Solution | None = None) -> Solution:
+        """Solve to the last digits; a closed form has no use for a start."""
+        if not (isinstance(problem, LinearProblem) and isinstance(problem.loss, Squared) and _has_equations(problem)):
+            raise ParameterError(
+                "solver='least-squares' is for linear problems with the squared loss and an L2 penalty or none, "
+                f"not: {problem.objective}."
+            )
+        if self.method not in ("auto", "cholesky", "svd", "cg"):
+            raise ParameterError(f"method must be 'auto', 'cholesky', 'svd' or 'cg', got method={self.method!r}.")
+        end = math.inf if self.max_seconds is None else time.perf_counter() + self.max_seconds
+        rounds = _Refinement(_Equations(problem, Passes(problem.source, self.n_jobs)), end)
+        try:
+            status = self._run(rounds)
+        except KeyboardInterrupt:
+            status = Status.INTERRUPTED
+        return Solution(
+            alpha=rounds.best.beta,
+            weights=rounds.best.w,
+            bias=rounds.best.b,
+            status=status,
+            history=rounds.history,
+            solver=f"{self.name} ({rounds.method})",
+            passes=rounds.equations.n_passes,
+            seconds=rounds.history.elapsed,
+        )
+
+    def _run(self, rounds: _Refinement) -> Status:
+        equations = rounds.equations
+        narrow = self.method != "cg" if self.method != "auto" else equations.passes.n_features <= _MAX_FACTORED
+        if not narrow:
+            limit = self.max_iter or 10 * equations.passes.n_features + 1000
+            finished = rounds.run("cg", _by_conjugate_gradients(equations, limit, rounds.end))
+            return Status.CONVERGED if finished else Status.BUDGET
+        factored = None if self.method == "svd" else _by_cholesky(equations)
+        if factored is not None and (rounds.run("cholesky", factored) or self.method == "cholesky"):
+            return Status.CONVERGED
+        finished = rounds.run("svd", _by_triangle(equations))
+        return Status.CONVERGED if finished or time.perf_counter() <= rounds.end else Status.BUDGET
+
+
+def _has_equations(problem: LinearProblem) -> bool:
+    """Whether optimality is a system of linear equations."""
+    return isinstance(problem.penalty, L2) or (
+        isinstance(problem.penalty, Box) and np.all(np.isinf(problem.penalty.radius))
+    )
+
+
+@dataclass(frozen=True)
+class _Point:
+    w: Vector
+    b: float
+    beta: Vector
+
+
+class _Equations:
+    """The three equations of a problem, and the letters of this file."""
+
+    def __init__(self, problem: LinearProblem, passes: Passes):
+        self.problem, self.passes = problem, passes
+        self.y, self.C = problem.targets, problem.costs
+        self.delta = problem.penalty.strength if isinstance(problem.penalty, L2) else 0.0
+        self.scale = problem.intercept.scale
+        self.n_passes = 0.0
+
+    @cached_property
+    def t(self) -> float:
+        """Sum of the costs."""
+        return math.fsum(self.C)
+
+    @cached_property
+    def q(self) -> float:
+        """1 / (t + 1 / s^2)."""
+        return 0.0 if self.scale == 0.0 else 1.0 / (self.t + self.scale**-2.0)
+
+    @cached_property
+    def m(self) -> Vector:
+        """Weighted mean of the rows."""
+        return self.combination(self.C) / self.t
+
+    def scores(self, w: Vector) -> Vector:
+        """<w, x_i> of every row."""
+        self.n_passes += 1.0
+        return self.passes.scores(w)
+
+    def combination(self, beta: Vector) -> Vector:
+        """sum_i beta_i x_i."""
+        self.n_passes += 1.0
+        return self.passes.combination(beta)
+
+    def correction(self, at: _Point, inverse: Inverse) -> _Point:
+        """The step that would solve the equations if `inverse` were exact."""
+        rows = self.y - at.beta / self.C - self.scores(at.w) - at.b
+        features = self.delta * at.w - self.combination(at.beta)
+        intercept = (at.b * self.scale**-2.0 if self.scale > 0.0 else 0.0) - math.fsum(at.beta)
+        right = self.combination(self.C * rows) - features
+        right_b = math.fsum(self.C * rows) - intercept
+        w = inverse(right - (self.t * self.q * right_b) * self.m)
+        b = self.q * (right_b - self.t * float(self.m @ w))
+        return _Point(w, b, self.C * (rows - self.scores(w) - b))
+
+    def balanced(self, at: _Point) -> _Point:
+        """The point with sum_i beta_i exactly zero where the intercept is free."""
+        if not math.isinf(self.scale):
+            return at
+        return replace(at, beta=at.beta - self.C * (math.fsum(at.beta) / self.t))
+
+    @cached_property
+    def reach(self) -> Vector:
+        """Weight with which each column alone would be as long as y; 0 for an empty column."""
+        length = np.sqrt(self.passes.squared_combination(self.C))
+        target = math.sqrt(float(self.C @ np.square(self.y)))
+        self.n_passes += 1.0
+        return np.divide(target, length, out=np.zeros_like(length), where=length > 0.0)
+
+    def box(self, weights: Vector) -> Box:
+        """See `box_around`."""
+        return Box(2.0 * np.abs(weights) + self.reach)
+
+    def assess(self, at: _Point) -> Assessment:
+        """What the certificate will say of the point."""
+        self.n_passes += 2.0
+        problem = self.problem
+        if isinstance(problem.penalty, Box):
+            problem = replace(problem, penalty=self.box(at.w))
+        return assess(problem, at.beta, at.w, at.b)
+
+
+class _Refinement:
+    """Rounds of corrections; the best point seen is kept, whatever interrupts them."""
+
+    def __init__(self, equations: _Equations, end: float):
+        self.equations, self.end = equations, end
+        self.best = _Point(np.zeros(equations.passes.n_features), 0.0, np.zeros(equations.passes.n_rows))
+        self.best_gap = math.inf
+        self.history = History()
+        self.method = "none"
+
+    def run(self, method: str, inverse: Inverse) -> bool:
+        """Correct until it no longer helps; False where time ran out or the corrections did not vanish."""
+        self.method = method
+        at, before = _Point(np.zeros_like(self.best.w), 0.0, np.zeros_like(self.best.beta)), math.inf
+        for _ in range(_ROUNDS):
+            if time.perf_counter() > self.end:
+                return False
+            step = self.equations.correction(at, inverse)
+            at = self.equations.balanced(_Point(at.w + step.w, at.b + step.b, at.beta + step.beta))
+            improved = self._keep(at)
+            change = float(np.linalg.norm(step.w)) / max(float(np.linalg.norm(at.w)), 1e-300)
+            if change <= 4.0 * _EPSILON or (change > 0.1 * before and not improved):
+                return change <= _SETTLED
+            before = change
+        return before <= _SETTLED
+
+    def _keep(self, at: _Point) -> bool:
+        seen = self.equations.assess(at)
+        self.history.record(self.equations.n_passes, seen.primal, seen.dual)
+        improved = seen.difference < self.best_gap
+        if improved:
+            self.best, self.best_gap = at, seen.difference
+        return improved
+
+
+def _by_cholesky(equations: _Equations) -> Inverse | None:
+    """S formed and factored; None where it is too close to singular to be trusted."""
+    S = equations.passes.products(equations.C)
+    equations.n_passes += 1.0
+    S -= (equations.t**2 * equations.q) * np.outer(equations.m, equations.m)
+    S[np.diag_indices_from(S)] += equations.delta
+    diagonal = np.diag(S)
+    if not np.all(diagonal > 0.0):
+        return None
+    unit = 1.0 / np.sqrt(diagonal)
+    try:
+        R = cholesky(S * unit * unit[:, None], overwrite_a=True, check_finite=False)
+    except LinAlgError:
+        return None
+    return _by_two_triangles(R, unit) if np.min(np.diag(R)) ** 2 >= _WELL_CONDITIONED else None
+
+
+def _by_two_triangles(R: Matrix, unit: Vector) -> Inverse:
+    """The inverse of S = U^-1 R'R U^-1 with U = diag(unit)."""
+
+    def inverse(right: Vector) -> Vector:
+        half = solve_triangular(R, unit * right, trans="T", check_finite=False)
+        whole: Vector = unit * solve_triangular(R, half, check_finite=False)
+        return whole
+
+    return inverse
+
+
+def _by_triangle(equations: _Equations) -> Inverse:
+    """A triangle of S from orthogonal steps over centred rows; the pseudo-inverse of S where it is singular."""
+    d = equations.passes.n_features
+    mean = math.sqrt(max(0.0, equations.t - equations.t**2 * equations.q))
+    parts = [mean * equations.m[None, :]] if mean > 0.0 else []
+    if equations.delta > 0.0:
+        parts.append(math.sqrt(equations.delta) * np.eye(d))
+    R = np.vstack(parts) if parts else np.zeros((0, d))
+    root, n = np.sqrt(equations.C), equations.passes.n_rows
+    rows = max(d, _TRIANGLE_BYTES // (8 * max(1, d)))
+    for top in range(0, n, rows):
+        span = slice(top, min(top + rows, n))
+        X = as_double(equations.problem.source.take(span))
+        X = X.toarray() if sparse.issparse(X) else X
+        R = np.vstack([R, root[span, None] * (X - equations.m)])
+        if len(R) > d:
+            R = qr(R, mode="r", overwrite_a=True, check_finite=False)[0][:d]
+    equations.n_passes += 1.0
+    length = np.linalg.norm(R, axis=0)
+    negligible = max(n, d) * _EPSILON
+    if len(R) == d and np.all(length > 0.0):
+        unit = 1.0 / length
+        if svd(R * unit, compute_uv=False, check_finite=False)[-1] > negligible:
+            return _by_two_triangles(R * unit, unit)
+    _, sigma, V = svd(R, full_matrices=False, check_finite=False)
+    kept = sigma > negligible * sigma[0]
+    sigma, V = sigma[kept], V[kept]
+    return lambda right: V.T @ ((V @ right) / np.square(sigma))
+
+
+def _by_conjugate_gradients(equations: _Equations, limit: int, end: float) -> Inverse:
+    """S^-1 by conjugate gradients, scaled by the diagonal where a penalty makes the answer unique.
+
+    Without a penalty nothing is scaled: from zero the iterates stay among the combinations of rows, and so lead to the
+    shortest minimiser.
+    """
+    C, m, delta = equations.C, equations.m, equations.delta
+    shift = equations.t**2 * equations.q
+    scale = np.ones_like(m)
+    if delta > 0.0:
+        spread = equations.passes.squared_combination(C) - shift * np.square(m)
+        scale = 1.0 / (delta + np.maximum(spread, 0.0))
+
+    def inverse(right: Vector) -> Vector:
+        x, residual = np.zeros_like(right), right.copy()
+        z = scale * residual
+        p, rho = z, float(residual @ z)
+        goal = 1e-20 * rho
+        for _ in range(limit):
+            if rho <= goal or time.perf_counter() > end:
+                break
+            Sp = equations.combination(C * equations.scores(p)) - (shift * float(m @ p)) * m + delta * p
+            curvature = float(p @ Sp)
+            if not curvature > 0.0:
+                break
+            x = x + (rho / curvature) * p
+            residual = residual - (rho / curvature) * Sp
+            z = scale * residual
+            rho, before = float(residual @ z), rho
+            p = z + (rho / before) * p
+        return x
+
+    return inverse

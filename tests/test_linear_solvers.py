@@ -1,0 +1,129 @@
+"""Every fast linear solver reaches the reference on the problem table, within its promise."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy import sparse
+
+from maxmargin import LinearSVC, LinearSVR, Status
+from maxmargin.certificates import assess
+from maxmargin.data import ArraySource
+from maxmargin.errors import ParameterError
+from maxmargin.losses import Hinge, Logistic
+from maxmargin.penalties import L1
+from maxmargin.problems import Intercept, LinearProblem
+from maxmargin.solvers import Automatic, DualDescent, Interior, Newton, dcd, interior, newton
+from tests.problem_table import PROBLEMS
+
+TOL = 1e-5
+LINEAR = [case for case in PROBLEMS if isinstance(case.problem, LinearProblem)]
+
+
+def check(case, solution, tol=TOL):
+    problem = case.problem
+    seen = assess(problem, solution.alpha, solution.weights, solution.bias)
+    assert seen.gap <= tol * abs(seen.primal) + seen.rounding
+    assert seen.primal == pytest.approx(case.optimum, rel=tol, abs=2 * seen.rounding)
+    return seen
+
+
+@pytest.mark.parametrize("case", LINEAR, ids=str)
+def test_the_default_reaches_every_optimum(case):
+    seen = check(case, Automatic(tol=TOL).solve(case.problem))
+    assert seen.kkt_violation <= 1e-3
+
+
+@pytest.mark.parametrize("case", [c for c in LINEAR if newton.solves(c.problem)], ids=str)
+def test_newton_reaches_every_optimum(case):
+    check(case, Newton(tol=TOL).solve(case.problem))
+
+
+@pytest.mark.parametrize("case", [c for c in LINEAR if interior.solves(c.problem)], ids=str)
+def test_interior_reaches_every_optimum(case):
+    check(case, Interior(tol=TOL).solve(case.problem))
+
+
+# Coordinate descent needs thousands of passes at a large C or on badly scaled features; there the others shine.
+TAME = [c for c in LINEAR if dcd.solves(c.problem) and not any(w in c.name for w in ("scale", "far", "C=100", "e+06"))]
+
+
+@pytest.mark.parametrize("case", TAME, ids=str)
+def test_dual_descent_reaches_the_optimum_of_tame_problems(case):
+    check(case, DualDescent(tol=TOL).solve(case.problem))
+
+
+@pytest.mark.parametrize("shrinking", [True, False])
+def test_shrinking_changes_the_work_and_not_the_answer(shrinking):
+    case = next(c for c in TAME if "n >> d, hinge" in c.name)
+    check(case, DualDescent(tol=1e-8, shrinking=shrinking).solve(case.problem), tol=1e-8)
+
+
+def _wide(rng, n=300, d=2500, loss=None, C=1.0, intercept=Intercept.FREE):
+    X = sparse.random(n, d, density=0.02, format="csr", random_state=0)
+    y = np.where(np.asarray(X @ rng.normal(size=d)).ravel() > 0, 1.0, -1.0)
+    return LinearProblem(ArraySource(X, y, np.ones(n)), loss or Hinge(), C, intercept)
+
+
+@pytest.mark.parametrize("intercept", [Intercept.FREE, Intercept.AUGMENTED, Intercept.NONE], ids=lambda i: i.words)
+def test_many_features_go_through_conjugate_gradients(rng, intercept):
+    problem = _wide(rng, loss=Logistic(), C=10.0, intercept=intercept)
+    solution = Newton(tol=1e-8).solve(problem)
+    seen = assess(problem, solution.alpha, solution.weights, solution.bias)
+    assert seen.gap <= 1e-8 * seen.primal
+    assert solution.status is Status.CONVERGED
+
+
+def test_a_start_near_the_answer_saves_work(rng):
+    problem = _wide(rng, C=5.0)
+    cold = DualDescent(tol=1e-6).solve(problem)
+    warm = DualDescent(tol=1e-6).solve(problem, cold)
+    assert warm.passes < 0.7 * cold.passes
+
+
+@pytest.mark.parametrize("solver", [DualDescent(tol=1e-4), Newton(tol=1e-4), Interior(tol=1e-4)], ids=lambda s: s.name)
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_the_same_seed_and_threads_give_the_same_bits(solver, n_jobs):
+    from dataclasses import replace
+
+    case = next(c for c in LINEAR if "n >> d" in c.name and ("squared" in c.name) == (solver.name == "newton"))
+    first, second = (replace(solver, n_jobs=n_jobs).solve(case.problem) for _ in range(2))
+    assert np.array_equal(first.weights, second.weights)
+    assert np.array_equal(first.alpha, second.alpha)
+
+
+@pytest.mark.parametrize("solver", [DualDescent, Newton, Interior])
+def test_what_a_solver_cannot_do_is_refused(solver, rng):
+    X, y = rng.normal(size=(10, 2)), np.array([1.0, -1.0] * 5)
+    with pytest.raises(ParameterError, match="L2 penalty"):
+        solver().solve(LinearProblem(ArraySource(X, y, np.ones(10)), Hinge(), 1.0, Intercept.FREE, L1(1.0)))
+
+
+@pytest.mark.parametrize("solver", ["auto", "dcd", "interior"])
+def test_linear_svc_agrees_with_the_reference_for_every_solver(solver, rng):
+    X = rng.normal(size=(400, 5))
+    y = np.where(X @ [1.0, -2.0, 0.5, 0.0, 3.0] + rng.normal(size=400) > 0.3, "yes", "no")
+    reference = LinearSVC(loss="hinge", solver="qp").fit(X, y)
+    model = LinearSVC(loss="hinge", solver=solver, tol=1e-6).fit(X, y)
+    assert_allclose(model.coef_, reference.coef_, atol=1e-3)
+    assert model.certificate_.status is Status.CONVERGED
+    model.certificate_.verify(X, y)
+
+
+def test_no_warning_on_raw_data_at_default_settings():
+    from sklearn.datasets import load_breast_cancer, load_diabetes
+
+    X, y = load_breast_cancer(return_X_y=True)
+    for loss in ("hinge", "squared_hinge"):
+        for C in (0.01, 1.0, 100.0):
+            assert LinearSVC(loss=loss, C=C).fit(X, y).certificate_.status is Status.CONVERGED
+    X, y = load_diabetes(return_X_y=True)
+    for loss in ("epsilon_insensitive", "squared_epsilon_insensitive"):
+        assert LinearSVR(loss=loss, C=10.0).fit(X, y).certificate_.status is Status.CONVERGED
+
+
+def test_no_warning_on_real_data_sets(shared_data):
+    from sklearn.datasets import load_svmlight_file
+
+    X, y = load_svmlight_file(str(shared_data / "a9a.bz2"), n_features=123)
+    for loss in ("hinge", "squared_hinge"):
+        assert LinearSVC(loss=loss).fit(X, y).certificate_.status is Status.CONVERGED
