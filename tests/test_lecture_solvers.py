@@ -95,7 +95,7 @@ def as_csr(problem):
         pytest.param(solver, case, id=f"{name(solver)}, {case}")
         for solver in PRIMAL
         for case in EASY
-        if solver.name != "implicit" or isinstance(case.problem.loss, Hinge)
+        if solver.name != "implicit" or isinstance(case.problem.loss, (Hinge, SquaredHinge))
     ],
 )
 def test_primal_solvers_come_within_two_percent_and_their_gap_does_not_lie(solver, case):
@@ -225,13 +225,13 @@ def test_the_averaged_iterate_is_the_average_of_the_iterates(whole, layout, rng)
     assert_allclose(problem.weights_from(point.beta), expected, rtol=1e-10, atol=1e-12)
 
 
-def proximal_minimiser(x, y, w, b, step, step_b, lam):
-    """Minimise |v - w|^2 / 2 step + (c - b)^2 / 2 step_b + lam/2 |v|^2 + max(0, 1 - y (<v, x> + c)) over v and c."""
+def proximal_minimiser(x, y, w, b, step, step_b, lam, power=1):
+    """Minimise |v - w|^2 / 2 step + (c - b)^2 / 2 step_b + lam/2 |v|^2 + max(0, 1 - y (<v, x> + c))^power."""
     d = len(w)
 
     def objective(packed):
         v, c, slack = packed[:d], packed[d], packed[d + 1]
-        return 0.5 * np.sum((v - w) ** 2) / step + 0.5 * (c - b) ** 2 / step_b + 0.5 * lam * v @ v + slack
+        return 0.5 * np.sum((v - w) ** 2) / step + 0.5 * (c - b) ** 2 / step_b + 0.5 * lam * v @ v + slack**power
 
     found = minimize(
         objective,
@@ -261,6 +261,21 @@ def test_an_implicit_step_is_the_minimiser_of_the_proximal_objective(rng):
     assert min(gammas) == pytest.approx(0.0, abs=1e-12)
     assert max(gammas) == pytest.approx(1.0)
     assert any(0.01 < gamma < 0.99 for gamma in gammas)  # all three cases of the lecture were met
+
+
+def test_an_implicit_step_on_the_squared_hinge_is_the_minimiser_too(rng):
+    problem = replace(small_problem(rng, n=8, C=0.5), loss=SquaredHinge())
+    lam = 1.0 / np.sum(problem.costs)
+    descent = _Implicit(problem)
+    for i in draws(problem.costs, rng):
+        w, b = descent.point().weights, descent.walk.bias
+        t = descent.walk.step + 1
+        step = 1.0 / (lam * (t + descent.pace.delay))
+        descent.visit(np.array([i]), GO)
+        x, y = problem.source.X[i], problem.targets[i]
+        expected, bias = proximal_minimiser(x, y, w, b, step, min(step, 1.0), lam, power=2)
+        assert_allclose(descent.point().weights, expected, atol=2e-5)
+        assert descent.walk.bias == pytest.approx(bias, abs=2e-5)
 
 
 def test_an_implicit_step_without_intercept_has_the_gamma_of_the_lecture(rng):
@@ -500,8 +515,8 @@ def test_what_a_solver_cannot_do_is_refused_with_what_it_can(solver, rng):
 
 def test_bad_settings_are_refused(rng):
     problem = small_problem(rng)
-    with pytest.raises(ParameterError, match=r"can do: hinge\."):
-        Implicit().solve(replace(problem, loss=SquaredHinge()))
+    with pytest.raises(ParameterError, match=r"can do: hinge, squared hinge\."):
+        Implicit().solve(replace(problem, loss=Logistic()))
     with pytest.raises(ParameterError, match=r"can do: hinge, squared hinge\."):
         Pairs().solve(replace(problem, loss=Logistic()))
     with pytest.raises(ParameterError, match="use solver='dcd'"):

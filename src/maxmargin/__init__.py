@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from maxmargin import errors as errors
+    from maxmargin import evaluate as evaluate
     from maxmargin import features as features
     from maxmargin import kernels as kernels
     from maxmargin import losses as losses
@@ -19,21 +20,29 @@ if TYPE_CHECKING:
     from maxmargin.certificates import Certificate as Certificate
     from maxmargin.estimators import SVC as SVC
     from maxmargin.estimators import SVR as SVR
+    from maxmargin.estimators import LinearRegression as LinearRegression
     from maxmargin.estimators import LinearSVC as LinearSVC
     from maxmargin.estimators import LinearSVR as LinearSVR
+    from maxmargin.estimators import LogisticRegression as LogisticRegression
+    from maxmargin.estimators import Ridge as Ridge
+    from maxmargin.estimators import SoftmaxRegression as SoftmaxRegression
     from maxmargin.estimators import load as load
     from maxmargin.problems import Status as Status
 
 _HOMES = {
     "SVC": "maxmargin.estimators",
     "SVR": "maxmargin.estimators",
+    "LinearRegression": "maxmargin.estimators",
     "LinearSVC": "maxmargin.estimators",
     "LinearSVR": "maxmargin.estimators",
+    "LogisticRegression": "maxmargin.estimators",
+    "Ridge": "maxmargin.estimators",
+    "SoftmaxRegression": "maxmargin.estimators",
     "load": "maxmargin.estimators",
     "Certificate": "maxmargin.certificates",
     "Status": "maxmargin.problems",
 }
-_MODULES = ("errors", "features", "kernels", "losses", "objective", "penalties", "plot")
+_MODULES = ("errors", "evaluate", "features", "kernels", "losses", "objective", "penalties", "plot")
 
 __all__ = [*_HOMES, *_MODULES]
 

@@ -25,8 +25,8 @@ FAST = {"reassoc", "contract", "nsz"}
 
 
 def fast_loop(function: Function) -> Function:
-    """Like `loop`, and sums may be reordered: for loops that search, not for loops that certify."""
-    return _compiled(function, nogil=True, fastmath=FAST)
+    """Like `loop`, but sums may be reordered and division by zero gives infinity: to search, not to certify."""
+    return _compiled(function, nogil=True, fastmath=FAST, error_model="numpy")
 
 
 def _compiled(function: Function, **options: Any) -> Function:

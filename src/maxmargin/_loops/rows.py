@@ -68,10 +68,10 @@ def row_square(rows: Any, i: Any) -> float:
 
 
 def _is_dense(rows: Any) -> bool:
-    return isinstance(rows, types.BaseNamedTuple) and rows.instance_class is DenseRows
+    return isinstance(rows, types.BaseNamedTuple) and getattr(rows, "instance_class", None) is DenseRows
 
 
-_OPTIONS = {"fastmath": FAST, "nogil": True}
+_OPTIONS: Any = {"fastmath": FAST, "nogil": True}
 
 
 @overload(row_dot, jit_options=_OPTIONS, inline="never")

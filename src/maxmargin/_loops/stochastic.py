@@ -205,7 +205,10 @@ def implicit_steps(
         if slack > 0.0:
             # How much slack a whole step removes: nothing from an empty row, which then asks for all of it.
             removed = eta * shrink * (examples.squares[i] + pace.constant) + eta_b
-            gamma = slack / removed if slack < removed else 1.0
+            if examples.loss == SQUARED_HINGE:
+                gamma = 2.0 * slack / (1.0 + 2.0 * removed)
+            else:
+                gamma = slack / removed if slack < removed else 1.0
             change = gamma * eta * examples.y[i] / scale
             add_row(examples.rows, i, change, vector)
             visited[i] += change

@@ -40,7 +40,8 @@ def squared_norms(X: Rows) -> Vector:
     """|x|^2 of every row of a dense or CSR block, in double precision."""
     X = as_double(X)
     if sparse.issparse(X):
-        return np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
+        squared = sparse.csr_matrix((np.square(X.data), X.indices, X.indptr), shape=X.shape, copy=False)
+        return np.asarray(squared @ np.ones(X.shape[1]))
     squares: Vector = np.einsum("ij,ij->i", X, X)
     return squares
 
@@ -87,4 +88,6 @@ class ArraySource:
 
     def take(self, which: RowIndex | slice) -> Rows:
         """The used rows at the given positions."""
+        if isinstance(which, slice) and which.indices(self.n_rows) == (0, self.n_rows, 1):
+            return self.X if self.rows is None else take_rows(self.X, self.rows)  # a slice of a CSR matrix is a copy
         return take_rows(self.X, which if self.rows is None else self.rows[which])

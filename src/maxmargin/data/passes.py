@@ -107,6 +107,7 @@ class Passes:
 
         def scattered(first: int, last: int, stop: StopFlag) -> Matrix:
             H = np.zeros((d, d))
+            assert isinstance(rows, CSRRows)
             sparse_products_loop(rows.values, rows.columns, rows.starts, weight, chosen[first:last], H)
             return H
 

@@ -37,6 +37,14 @@ class Source(Protocol):
     def n_blocks(self) -> int:
         """Number of blocks in a pass."""
 
+    @property
+    def y(self) -> Vector:
+        """Targets of all rows."""
+
+    @property
+    def weight(self) -> Vector:
+        """Weights of all rows."""
+
     def block(self, k: int) -> Block:
         """Block k; asking twice gives the same rows."""
 

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from copy import copy
-from typing import ClassVar
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
 
 import numpy as np
+from scipy.special import expit, log_expit, log_softmax, softmax
 from sklearn.base import ClassifierMixin
 
-from maxmargin._types import Labels, Rows, Vector
-from maxmargin.errors import DataError
+from maxmargin._types import Labels, Matrix, Rows, Vector
+from maxmargin.certificates import Point
+from maxmargin.errors import DataError, ParameterError
 from maxmargin.estimators.linear_machine import LinearMachine
-from maxmargin.estimators.validation import check_labels, check_same_length, check_weights
+from maxmargin.estimators.machine import Training
+from maxmargin.estimators.validation import check_cost, check_labels, check_same_length, check_weights
 from maxmargin.estimators.weights import class_factors, classes_with_weight
 from maxmargin.losses import Logistic, Softmax
-from maxmargin.problems import AllClasses, Pair, Specification
+from maxmargin.problems import AllClasses, History, Pair, Problem, Solution, Specification, Status
 from maxmargin.solvers import Solver
 from maxmargin.solvers.softmax_newton import SoftmaxNewton
 
@@ -23,6 +27,7 @@ class ProbabilityMachine(ClassifierMixin, LinearMachine):  # type: ignore[misc] 
     """Linear scores that are logarithms of probabilities: one problem for all classes together."""
 
     _peer_solvers: ClassVar[tuple[str, ...]] = ()
+    """Names that mean "auto": scikit-learn's, of solvers that give the same answer."""
     classes_: Labels
 
     def fit(self, X: Rows, y: Labels, sample_weight: Vector | None = None) -> ProbabilityMachine:
@@ -42,48 +47,239 @@ class ProbabilityMachine(ClassifierMixin, LinearMachine):  # type: ignore[misc] 
     def _fit_from(
         self, X: Rows, y: Labels, sample_weight: Vector | None, start_model: ProbabilityMachine | None
     ) -> ProbabilityMachine:
-        """Train, beginning where another model of the same classes and features ended."""
+        """Train from where `start_model` ended, if it has the same classes and features."""
         self._check_choices()
         C, intercept = _check_finite_cost(self.C), self._intercept()
         X = self._check_linear_input(X, reset=True)
         y = check_labels(y)
         check_same_length(X, y)
         weight = check_weights(sample_weight, len(y))
-        start = None if start_model is None else _Start.of(start_model)
-        # A class whose rows all have weight zero is absent: its probability would be a free intercept of minus infinity.
+        # A class whose rows all have weight zero is absent; kept, its free intercept would run to minus infinity.
         labels = np.unique(y)
-        present = labels[np.isin(labels, classes_with_weight(labels, y, weight, ()))]
-        factors = class_factors(self.class_weight, present, y, weight)
-        weighty = classes_with_weight(present, y, weight, factors)
+        labels = labels[np.isin(labels, classes_with_weight(labels, y, weight, ()))]
+        factors = class_factors(self.class_weight, labels, y, weight)
+        weighty = classes_with_weight(labels, y, weight, factors)
         if len(weighty) < 2:
             raise DataError(f"at least two classes need rows with positive weights; only {weighty} do.")
-        self.classes_ = present[np.isin(present, weighty)]
-        known = self.classes_.tolist()
-        task = AllClasses(tuple(known)) if self._is_softmax() else Pair(negative=known[0], positive=known[1])
-        loss = Softmax() if self._is_softmax() else Logistic()
-        specification = Specification(task, loss, C, intercept, class_weight=factors)
-        self._starting_point = None if start is None else start.on(specification, X, y, weight, self.classes_)
-        training = self._train([specification], X, y, weight)
-        del self._starting_point
+        classes = labels[np.isin(labels, weighty)]
+        specification = self._specification(classes.tolist(), C, intercept, factors)
+        start = _starting_point(start_model, classes, specification, X, y, weight)
+        self.classes_ = classes
+        training = self._train_from(start, specification, X, y, weight)
         self._store_points(training.points)
         self._conclude(training, self._points())
         return self
 
     def _check_choices(self) -> None:
-        """Refuse parameters that no problem here has."""
+        """Refuse what no solver here can do."""
 
-    def _is_softmax(self) -> bool:
+    def _is_softmax(self, n_classes: int) -> bool:
         return True
 
-    def _settings(self) -> Solver:
-        """The solver asked for, with the default of this loss, and the point it starts from."""
+    def _specification(self, classes: list[Any], C: float, intercept: Any, factors: Any) -> Specification:
+        if self._is_softmax(len(classes)):
+            return Specification(AllClasses(tuple(classes)), Softmax(), C, intercept, class_weight=factors)
+        return Specification(Pair(*classes), Logistic(), C, intercept, class_weight=factors)
+
+    def _train_from(
+        self, start: Solution | None, specification: Specification, X: Rows, y: Labels, weight: Vector | None
+    ) -> Training:
+        """Train with the solver asked for, or with the default of this loss."""
+        trained = copy(self)
         automatic = isinstance(self.solver, str) and self.solver in ("auto", *self._peer_solvers)
-        plain = copy(self)
-        if automatic:
-            plain.solver = "auto"
-        solver = LinearMachine._settings(plain)
-        if automatic and self._is_softmax():
+        trained.solver = "auto" if automatic else self.solver
+        solver = trained._settings()
+        if automatic and isinstance(specification.loss, Softmax):
             solver = SoftmaxNewton(solver.tol, solver.max_iter, solver.max_seconds, n_jobs=self.n_jobs)
-        if self._starting_point is None:
-            return solver
-        return _Continued(solver.tol, solver.max_iter, solver.max_seconds, solver, self._starting_point)
+        trained.solver = solver if start is None else _Continued.of(solver, start)
+        return trained._train([specification], X, y, weight)
+
+    def _store_points(self, points: list[Point]) -> None:
+        """One row of `coef_` a class for softmax, a single row for two classes."""
+        point = points[0]
+        weights = np.asarray(point.weights)
+        self.coef_ = np.ascontiguousarray(np.atleast_2d(weights.T))
+        self.intercept_ = np.array(point.bias, dtype=np.float64).reshape(len(self.coef_))
+        self._support, self._coefficients = [point.support], [point.coefficients]
+
+    def _points(self) -> list[Point]:
+        weights = self.coef_[0] if self._coefficients[0].ndim == 1 else self.coef_.T
+        return [Point(self._support[0], self._coefficients[0], weights, self.intercept_)]
+
+    def decision_function(self, X: Rows) -> Vector:
+        """Logarithm of the odds of the second class for two classes, otherwise one score a class."""
+        f = self._linear_scores(X)
+        if len(self.classes_) > 2:
+            return f
+        return f[:, 0] if f.shape[1] == 1 else f[:, 1] - f[:, 0]
+
+    def predict(self, X: Rows) -> Labels:
+        """Labels of rows: the most probable class."""
+        f = self.decision_function(X)
+        return np.asarray(self.classes_[np.argmax(f, axis=1) if f.ndim == 2 else (f > 0.0).astype(np.intp)])
+
+    def predict_proba(self, X: Rows) -> Matrix:
+        """Probabilities of the classes, one row a row of X."""
+        f = self.decision_function(X)
+        p: Matrix = softmax(f, axis=1) if f.ndim == 2 else np.column_stack([expit(-f), expit(f)])
+        return p
+
+    def predict_log_proba(self, X: Rows) -> Matrix:
+        """Logarithms of the probabilities, also where these are too small for a double."""
+        f = self.decision_function(X)
+        log: Matrix = log_softmax(f, axis=1) if f.ndim == 2 else np.column_stack([log_expit(-f), log_expit(f)])
+        return log
+
+
+class SoftmaxRegression(ProbabilityMachine):
+    """Softmax regression, also for two classes.
+
+        minimise over W, b    1/2 |W|^2 + sum_i C_i (log sum_k exp(f_ik) - f_iy)        f_ik = <w_k, x_i> + b_k
+
+    The probability of class k is exp(f_k) / sum_l exp(f_l). With two classes it is logistic regression with half the
+    penalty, because each class carries half of the difference. Every fit ends with a certificate.
+
+    Parameters
+    ----------
+    C
+        Cost of the losses, positive and finite.
+    tol
+        Relative duality gap and KKT violation at which the fit may stop.
+    fit_intercept, intercept, intercept_scaling
+        Whether there is an intercept; "free" or "augmented" (penalised, with a constant feature of that size).
+    class_weight
+        None, "balanced", or a dictionary from label to a factor on C.
+    max_iter, max_seconds
+        Budgets; None means no limit. The model so far, with its certificate, is the result.
+    warm_start
+        Whether to begin where the last fit ended.
+    solver
+        "auto", or a `maxmargin.solvers.Solver`.
+    n_jobs
+        Threads; None means all cores.
+    memory
+        For data larger than memory, which this version cannot train on yet; None.
+    device
+        "auto" or "cpu".
+    verbose, random_state
+        Accepted for compatibility; a solver that has no use for them ignores them.
+
+    Attributes
+    ----------
+    certificate_ : Certificate
+        How far the model is from optimal.
+    history_ : History
+        Primal, dual and gap at each check.
+    coef_, intercept_
+        One row and one number a class.
+    classes_
+        The labels that have rows with positive weights.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin import SoftmaxRegression
+    >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]]), np.array(["a", "a", "b", "b", "c", "c"])
+    >>> model = SoftmaxRegression(C=10).fit(X, y)
+    >>> model.predict([[0.2], [2.4], [4.9]]).tolist()
+    ['a', 'b', 'c']
+    >>> bool(np.allclose(model.predict_proba(X).sum(axis=1), 1))
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        tol: float = 1e-4,
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        class_weight: Any = None,
+        verbose: bool | int = 0,
+        random_state: Any = None,
+        max_iter: int | None = None,
+        warm_start: bool = False,
+        intercept: Literal["free", "augmented"] = "free",
+        solver: str | Solver = "auto",
+        max_seconds: float | None = None,
+        n_jobs: int | None = None,
+        memory: str | int | None = None,
+        device: str = "auto",
+    ):
+        self.C = C
+        self.tol = tol
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.class_weight = class_weight
+        self.verbose = verbose
+        self.random_state = random_state
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+        self.intercept = intercept
+        self.solver = solver
+        self.max_seconds = max_seconds
+        self.n_jobs = n_jobs
+        self.memory = memory
+        self.device = device
+
+
+@dataclass(frozen=True)
+class _Continued(Solver):
+    """A solver that begins at a given point."""
+
+    solver: Solver | None = None
+    start: Solution | None = None
+    name: ClassVar[str] = "continued"
+
+    @classmethod
+    def of(cls, solver: Solver, start: Solution) -> _Continued:
+        """The solver with its own settings."""
+        return cls(solver.tol, solver.max_iter, solver.max_seconds, solver, start)
+
+    def solve(self, problem: Problem, start: Solution | None = None) -> Solution:
+        """Solve from the given point."""
+        assert self.solver is not None
+        return self.solver.solve(problem, self.start)
+
+
+def _starting_point(
+    model: ProbabilityMachine | None,
+    classes: Labels,
+    specification: Specification,
+    X: Rows,
+    y: Labels,
+    sample_weight: Vector | None,
+) -> Solution | None:
+    """Where a model of the same classes and features ended; multipliers grow with C and stay in their bounds."""
+    if model is None or not np.array_equal(model.classes_, classes) or model.coef_.shape[1] != X.shape[1]:
+        return None
+    claim, point = model.certificate_.claim, model._points()[0]
+    assert claim is not None
+    problem, rows = specification.problem(X, y, sample_weight)
+    alpha = np.zeros((problem.n_rows, *point.coefficients.shape[1:]))
+    if claim.n_rows == len(y):
+        everywhere = point.everywhere(len(y))
+        alpha = problem.loss.multipliers(everywhere if rows is None else everywhere[rows], problem.targets)
+        alpha = alpha * (specification.C / claim.specification.C)
+    if alpha.ndim == 1:
+        alpha = np.clip(alpha, 0.0, problem.costs)
+    return Solution(
+        alpha=alpha,
+        weights=np.array(point.weights),
+        bias=model.intercept_.item() if alpha.ndim == 1 else model.intercept_.copy(),
+        status=Status.BUDGET,
+        history=History(),
+        solver=_Continued.name,
+        passes=0.0,
+        seconds=0.0,
+    )
+
+
+def _check_finite_cost(C: Any) -> float:
+    cost = check_cost(C)
+    if np.isinf(cost):
+        raise ParameterError(
+            "C must be finite, got C=inf: without a penalty the weights of classes that can be separated are infinite. "
+            "A large C such as 1e6 fits as closely."
+        )
+    return cost

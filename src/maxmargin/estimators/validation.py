@@ -150,7 +150,7 @@ def check_seed(random_state: Any) -> int:
     """A seed: None means 0, because two fits of the same data should agree; a generator gives its next number."""
     if random_state is None:
         return 0
-    if isinstance(random_state, Integral) and not isinstance(random_state, bool) and random_state >= 0:
+    if isinstance(random_state, Integral) and not isinstance(random_state, bool) and int(random_state) >= 0:
         return int(random_state)
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(2**31))

@@ -58,17 +58,17 @@ class Problem(ABC):
         """Number of rows."""
         return self.source.n_rows
 
-    @cached_property
+    @property
     def targets(self) -> Vector:
         """y_i of every row: -1 or +1, a number, or the number of a class."""
-        return np.concatenate([self.source.block(k).y for k in range(self.source.n_blocks)])
+        return self.source.y
 
     @cached_property
     def costs(self) -> Vector:
         """C_i = C times the weight of the row; 1 for a hard margin, which has no cost."""
         if isinstance(self.loss, HardMargin):
             return np.ones(self.n_rows)
-        return self.C * np.concatenate([self.source.block(k).weight for k in range(self.source.n_blocks)])
+        return self.C * self.source.weight
 
     @property
     @abstractmethod

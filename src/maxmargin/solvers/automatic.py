@@ -65,7 +65,7 @@ class Automatic(Solver):
             passes = _worth_of_interior(problem)
         else:
             return self._descent(self.max_iter or _MANY_PASSES).solve(problem, start)
-        first = self._descent(passes).solve(problem, start)
+        first = replace(self._descent(self.max_iter or _MANY_PASSES), worth=passes).solve(problem, start)
         if first.status in (Status.CONVERGED, Status.INTERRUPTED):
             return first
         return _better(first, second.solve(problem, first if newton.solves(problem) else None))

@@ -86,8 +86,7 @@ class _Averaging(Descent):
         self.late_vector = np.zeros_like(self.vector)
         self.late_visited = np.zeros_like(self.visited)
         self.marks = [self._sums()]
-        self.following = np.inf if whole else problem.n_rows
-        """Step at which the next mark is set: after 1, 2, 4, 8, ... epochs."""
+        self.next_mark = np.inf if whole else problem.n_rows  # then after 2, 4, 8, ... epochs
 
     def _sums(self) -> _Sums:
         return _Sums(
@@ -100,9 +99,9 @@ class _Averaging(Descent):
         """One step a row."""
         from maxmargin._loops.stochastic import averaged_steps
 
-        if self.walk.step >= self.following:
+        if self.walk.step >= self.next_mark:
             self.marks = [self.marks[-1], self._sums()]
-            self.following *= 2
+            self.next_mark *= 2
         self.walk, self.harmonic = averaged_steps(
             self.examples,
             self.pace,

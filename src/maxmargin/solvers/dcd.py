@@ -46,7 +46,7 @@ from maxmargin.solvers.solver import Solver
 
 _LOSSES = (Hinge, SquaredHinge, EpsilonInsensitive, SquaredEpsilonInsensitive, Squared)
 _TIGHTEN = 0.3  # factor on the bound of the slopes after a look that was too early
-_FIRST_EPOCHS = 10
+_FIRST_EPOCHS = 5
 
 
 def solves(problem: Problem) -> bool:
@@ -56,10 +56,19 @@ def solves(problem: Problem) -> bool:
 
 @dataclass(frozen=True)
 class DualDescent(Solver):
-    """Coordinate descent on the dual of a linear problem; `random_state` seeds the order of the rows."""
+    """Coordinate descent on the dual of a linear problem.
+
+    random_state
+        Seed of the order of the rows.
+    shrinking
+        Whether rows that are settled are left out of most passes.
+    worth
+        Passes that the answer is worth; the descent gives up as soon as it foresees to need more.
+    """
 
     random_state: int | None = 0
     shrinking: bool = True
+    worth: float | None = None
     n_jobs: int | None = None
     name: ClassVar[str] = "dcd"
 
@@ -100,6 +109,7 @@ class _Descent:
         self.history = History()
         self.epochs = 0.0
         self.status = Status.BUDGET
+        self.seen: tuple[float, float] | None = None
 
     def begin(self, alpha: Vector | None) -> None:
         """Take the starting point."""
@@ -128,7 +138,7 @@ class _Descent:
             if gap <= settings.tol and self.violation <= settings.tol:
                 self.status = Status.CONVERGED
                 return
-            if stop[0] or self.epochs >= limit or time.perf_counter() > end:
+            if stop[0] or self.epochs >= limit or time.perf_counter() > end or self._is_hopeless(gap):
                 return
             if reached:
                 bound *= _TIGHTEN
@@ -136,6 +146,19 @@ class _Descent:
             if bound < 1e-15 * self._slope_size():
                 self.status = Status.STALLED
                 return
+
+    def _is_hopeless(self, gap: float) -> bool:
+        """Whether the decline since the last look, carried on, needs more passes than the answer is worth."""
+        worth, tol = self.settings.worth, self.settings.tol
+        missing = max(np.log(max(gap, 1e-300) / tol), np.log(max(self.violation, 1e-300) / tol))
+        before, self.seen = self.seen, (self.epochs, missing)
+        if worth is None or before is None:
+            return False
+        if self.epochs >= worth:
+            return True
+        fell = before[1] - missing
+        passes = self.epochs - before[0]
+        return self.epochs + (missing * passes / fell if fell > 0.0 else np.inf) > 2.0 * worth
 
     def _slope_size(self) -> float:
         """Size of the slopes at the start: 1 for margins, the spread of the targets for residuals."""

@@ -9,8 +9,14 @@ tangent. The implicit step does not replace it:
           = (w_t + gamma eta y_i x_i) / (1 + eta lambda)
     gamma = (1 + eta lambda - y_i <w_t, x_i>) / (eta |x_i|^2),  clipped to [0, 1]
 
-It never overshoots the margin of its row, so long rows and long first steps do little harm. L2 leaves eta open; here
-eta = 1 / (lambda t). A row with |x_i| = 0 takes gamma = 1, because no step changes its slack.
+The slope of the squared hinge is twice the slack that is left, so its gamma is not clipped:
+
+    gamma = 2 slack / (1 + 2 removed)
+
+with slack the 1 - y_i f_i before the step and removed what a step of gamma = 1 takes from it.
+
+The step never overshoots the margin of its row, so long rows and long first steps do little harm. L2 leaves eta open;
+here eta = 1 / (lambda t). A row with |x_i| = 0 takes gamma = 1, because no step changes its slack.
 
 An augmented intercept is the weight of a constant feature. A free one is part of the same minimisation, which then
 also has 1/2 (b - b_t)^2 eta / eta_b with eta_b = min(eta, 1). So b_t+1 = b_t + gamma eta_b y_i and, with
@@ -30,7 +36,7 @@ from typing import ClassVar
 
 from maxmargin._types import RowIndex
 from maxmargin.backends.threads import StopFlag
-from maxmargin.losses import Hinge
+from maxmargin.losses import Hinge, SquaredHinge
 from maxmargin.problems import Problem, Solution
 from maxmargin.solvers.solver import Solver
 from maxmargin.solvers.visited import Descent, checked, run
@@ -38,7 +44,7 @@ from maxmargin.solvers.visited import Descent, checked, run
 
 @dataclass(frozen=True)
 class Implicit(Solver):
-    """Implicit updates for linear problems with the hinge loss, any intercept.
+    """Implicit updates for linear problems with the hinge loss or its square, any intercept.
 
     random_state
         Seed of the draws; None for other draws each time.
@@ -51,7 +57,7 @@ class Implicit(Solver):
 
     def solve(self, problem: Problem, start: Solution | None = None) -> Solution:
         """Descend from w = 0; a start is of no use, because the first steps are long enough to leave any."""
-        linear = checked(problem, self.name, (Hinge,))
+        linear = checked(problem, self.name, (Hinge, SquaredHinge))
         return run(self, linear, _Implicit(linear), self.random_state)
 
 

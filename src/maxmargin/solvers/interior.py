@@ -23,12 +23,15 @@ Each step is a predictor and a corrector (Mehrotra). Ferris and Munson, SIAM J. 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
+from maxmargin._loops.interior import ahead_loop, direction_loop, move_loop, push_loop, weights_loop
 from maxmargin._types import Vector
+from maxmargin.backends.threads import over_ranges
 from maxmargin.data.passes import Passes
 from maxmargin.errors import ParameterError
 from maxmargin.losses import EpsilonInsensitive, Hinge
@@ -40,6 +43,7 @@ from maxmargin.solvers.solver import Solver
 
 _TO_THE_WALL = 0.995  # share of the longest step that keeps everything positive
 _MAX_STEPS = 100
+_SERIAL_ROWS = 50_000  # constraints below which a second thread costs more than it brings
 
 
 def solves(problem: Problem) -> bool:
@@ -68,15 +72,6 @@ class Interior(Solver):
         return walk.solution(status, self.name)
 
 
-class _Direction(NamedTuple):
-    w: Vector
-    b: float
-    margin: Vector
-    alpha: Vector
-    g: Vector
-    xi: Vector
-
-
 class _Walk:
     """The state of the walk: weights, intercept, multipliers and slacks, strictly inside."""
 
@@ -91,20 +86,29 @@ class _Walk:
         else:  # the two walls of the tube, one after the other
             self.s = np.concatenate([np.ones(self.n), -np.ones(self.n)])
             self.t, self.C = np.concatenate([y - epsilon, -y - epsilon]), np.concatenate([C, C])
+        self.height = 1.0 if epsilon is None else max(float(np.std(y)), 1e-300)
         self.history = History()
         self.n_passes = 0.0
-        self._begin(y)
+        self._begin(float(np.median(y)) if epsilon is not None and np.isinf(self.scale) else 0.0)
 
-    def _begin(self, y: Vector) -> None:
-        self.w, self.b = np.zeros(self.passes.n_features), 0.0
-        height = 1.0 if self.problem.loss.name == "hinge" else max(float(np.std(y)), 1e-300)
-        if self.problem.loss.name != "hinge" and self.scale > 0.0:
-            self.b = float(np.median(y)) if np.isinf(self.scale) else 0.0
+    def _begin(self, b: float) -> None:
+        size = len(self.s)
+        self.w, self.b = np.zeros(self.passes.n_features), b
         self.alpha = 0.5 * self.C  # the middle of the box: the products alpha g and (C - alpha) xi are alike
-        self.margin = self.s * self.b - self.t  # s f - t, from which g - xi must not differ
-        self.xi = np.maximum(-self.margin, 0.0) + height
+        self.above = self.C - self.alpha
+        self.margin = self.s * b - self.t  # s f - t, from which g - xi never differs
+        self.xi = np.maximum(-self.margin, 0.0) + self.height
         self.g = self.margin + self.xi
-        self.v = self._combined(self.s * self.alpha)
+        self.theta, self.q, self.signed = np.empty(size), np.empty(size), self.s * self.alpha
+        self.d_margin, self.d_alpha, self.d_g, self.d_xi = (np.zeros(size) for _ in range(4))
+        self.loss = float(self.C @ np.maximum(-self.margin, 0.0))
+        self.total, self.gained = float(np.sum(self.signed)), float(self.t @ self.alpha)
+        self.v = self._combined(self.signed)
+
+    def _over(self, loop: Callable[..., Any], *arguments: Any, after: tuple[Any, ...] = ()) -> list[Any]:
+        """Run a loop over all constraints, shared among threads."""
+        jobs = 1 if len(self.s) < _SERIAL_ROWS else self.passes.n_jobs
+        return over_ranges(lambda first, last, stop: loop(*arguments, first, last, *after), len(self.s), jobs)
 
     def _by_row(self, r: Vector) -> Vector:
         """Sums over the constraints of each row."""
@@ -114,11 +118,6 @@ class _Walk:
         self.n_passes += 1.0
         return self.passes.combination(self._by_row(coefficients))
 
-    def _scores(self, w: Vector) -> Vector:
-        self.n_passes += 1.0
-        f = self.passes.scores(w)
-        return f if len(self.s) == self.n else np.concatenate([f, f])
-
     def run(self, tol: float, max_steps: int, max_seconds: float | None) -> Status:
         """Walk until the gap of the rounded point is within the tolerance."""
         end = np.inf if max_seconds is None else time.perf_counter() + max_seconds
@@ -127,15 +126,14 @@ class _Walk:
             gap = self._look()
             if gap <= 0.1 * tol and self._row_violation() <= 0.5 * tol:
                 return Status.CONVERGED
-            mu = self._mu()
-            idle = 0 if mu < 0.9 * best else idle + 1
-            best = min(best, mu)
             if time.perf_counter() > end:
                 return Status.BUDGET
             try:
+                mu = self._step()
+                idle = 0 if mu < 0.9 * best else idle + 1
+                best = min(best, mu)
                 if idle >= 5:
                     raise np.linalg.LinAlgError
-                self._step()
             except KeyboardInterrupt:
                 return Status.INTERRUPTED
             except np.linalg.LinAlgError:  # double precision has no more to give
@@ -146,105 +144,93 @@ class _Walk:
         """Worst row; the gap is an average over all of them and runs ahead."""
         problem, n = self.problem, self.n
         f = self.s[:n] * (self.margin[:n] + self.t[:n])
-        v = -self._by_row(self.s * self.alpha) / problem.costs
+        v = -self._by_row(self.signed) / problem.costs
         return float(np.max(problem.loss.score_violation(f, v, problem.targets)))
-
-    def _mu(self) -> float:
-        """Mean of the products that are to vanish."""
-        return (float(self.alpha @ self.g) + float((self.C - self.alpha) @ self.xi)) / (2 * len(self.s))
 
     def _look(self) -> float:
         """Relative gap, with the surplus of a free intercept's multipliers counted at its price."""
-        shortfall = np.maximum(-self.margin, 0.0)
-        total = float(self.s @ self.alpha)
         free = np.isinf(self.scale)
         penalty = 0.0 if free or self.scale == 0.0 else 0.5 * (self.b / self.scale) ** 2
-        dual_penalty = 0.0 if free else 0.5 * (self.scale * total) ** 2
-        primal = 0.5 * float(self.w @ self.w) + penalty + float(self.C @ shortfall)
-        dual = float(self.t @ self.alpha) - 0.5 * float(self.v @ self.v) - dual_penalty
+        dual_penalty = 0.0 if free else 0.5 * (self.scale * self.total) ** 2
+        primal = 0.5 * float(self.w @ self.w) + penalty + self.loss
+        dual = self.gained - 0.5 * float(self.v @ self.v) - dual_penalty
         self.history.record(self.n_passes, primal, dual)
-        price = abs(total) * (1.0 + abs(self.b)) if free else 0.0
+        price = abs(self.total) * (1.0 + abs(self.b)) if free else 0.0
         return (abs(primal - dual) + price) / max(abs(primal), 1e-300)
 
-    def _step(self) -> None:
-        above = self.C - self.alpha
-        theta = 1.0 / (self.g / self.alpha + self.xi / above)
-        solve = self._factored(theta)
-        mu = self._mu()
+    def _step(self) -> float:
+        """One predictor and corrector; returns the mean product it began with."""
+        point = (self.alpha, self.g, self.xi, self.above)
+        way = (self.d_alpha, self.d_g, self.d_xi)
+        mu = sum(self._over(weights_loop, *point, after=(self.theta,))) / (2 * len(self.s))
+        self._factor()
 
         # Predictor: as far as the conditions lead when mu is forgotten.
-        ahead = solve(-self.alpha * self.g, -above * self.xi)
-        reach = self._longest(ahead)
-        left = float((self.alpha + reach * ahead.alpha) @ (self.g + reach * ahead.g))
-        left += float((above - reach * ahead.alpha) @ (self.xi + reach * ahead.xi))
-        sigma = (left / (2 * len(self.s)) / mu) ** 3
+        for change in way:
+            change[:] = 0.0
+        _, _, longest = self._direction(0.0)
+        ahead = sum(self._over(ahead_loop, min(1.0, longest), *point, *way))
+        sigma = (ahead / (2 * len(self.s)) / mu) ** 3
 
         # Corrector: towards the middle as far as the predictor was blocked, with its curvature taken out.
-        way = solve(
-            sigma * mu - self.alpha * self.g - ahead.alpha * ahead.g,
-            sigma * mu - above * self.xi + ahead.alpha * ahead.xi,
+        dw, db, longest = self._direction(sigma * mu)
+        step = min(1.0, _TO_THE_WALL * longest)
+        moved = self._over(
+            move_loop,
+            step,
+            self.margin,
+            *point,
+            self.C,
+            self.s,
+            self.t,
+            self.d_margin,
+            *way,
+            after=(self.signed,),
         )
-        step = min(1.0, _TO_THE_WALL * self._longest(way))
-        self.w = self.w + step * way.w
-        self.b += step * way.b
-        self.margin = self.margin + step * way.margin
-        self.alpha = self.alpha + step * way.alpha
-        self.g = self.g + step * way.g
-        self.xi = self.xi + step * way.xi
-        self.v = self._combined(self.s * self.alpha)
+        self.loss, self.total, self.gained = (float(sum(column)) for column in zip(*moved, strict=True))
+        self.w = self.w + step * dw
+        self.b += step * db
+        self.v = self._combined(self.signed)
+        return float(mu)
 
-    def _factored(self, theta: Vector) -> Any:
-        """A function from the right-hand sides of the two products to the direction."""
-        by_row = self._by_row(theta)
+    def _factor(self) -> None:
+        by_row = self._by_row(self.theta)
         H = self.passes.products(by_row)
         self.n_passes += 1.0
         H[np.diag_indices(len(H))] += 1.0
-        edge, corner = None, 0.0
         if self.scale > 0.0:
-            edge = self.passes.combination(by_row)
-            corner = float(np.sum(by_row)) + 1.0 / self.scale**2
-            H -= np.outer(edge, edge / corner)
-        factor = PositiveFactor(H)
-        above = self.C - self.alpha
-        off = self.v - self.w
+            self.edge = self.passes.combination(by_row)
+            self.corner = float(np.sum(by_row)) + 1.0 / self.scale**2
+            H -= np.outer(self.edge, self.edge / self.corner)
+        self.factor = PositiveFactor(H)
 
-        def solve(product: Vector, product_above: Vector) -> _Direction:
-            q = product / self.alpha - product_above / above
-            pushed = self.s * theta * q
-            right = self._combined(pushed) + off
-            if edge is None:
-                w, b = factor.solve(right), 0.0
-            else:
-                balance = float(np.sum(pushed)) + float(self.s @ self.alpha)
-                balance -= self.b / self.scale**2
-                w = factor.solve(right - edge * (balance / corner))
-                b = (balance - float(edge @ w)) / corner
-            margin = self.s * (self._scores(w) + b)
-            alpha = theta * (q - margin)
-            g = (product - self.g * alpha) / self.alpha
-            xi = (product_above + self.xi * alpha) / above
-            return _Direction(w, b, margin, alpha, g, xi)
-
-        return solve
-
-    def _longest(self, way: _Direction) -> float:
-        """Longest step, at most 1 / _TO_THE_WALL, that keeps multipliers and slacks positive."""
-        longest = 1.0 / _TO_THE_WALL
-        pairs = ((self.alpha, way.alpha), (self.C - self.alpha, -way.alpha), (self.g, way.g), (self.xi, way.xi))
-        for value, change in pairs:
-            with np.errstate(divide="ignore", invalid="ignore"):
-                ratio = np.where(change < 0.0, value / -change, np.inf)
-            longest = min(longest, float(np.min(ratio)))
-        return longest
+    def _direction(self, middle: float) -> tuple[Vector, float, float]:
+        """Direction of w and b and the longest step along it, for products that go to `middle`."""
+        point = (self.alpha, self.g, self.xi, self.above)
+        way = (self.d_alpha, self.d_g, self.d_xi)
+        pushed = np.empty(len(self.s))
+        self._over(push_loop, middle, self.s, *point, self.theta, *way, after=(self.q, pushed))
+        right = self._combined(pushed) + (self.v - self.w)
+        db = 0.0
+        if self.scale == 0.0:
+            dw = self.factor.solve(right)
+        else:
+            balance = float(np.sum(pushed)) + self.total - self.b / self.scale**2
+            dw = self.factor.solve(right - self.edge * (balance / self.corner))
+            db = (balance - float(self.edge @ dw)) / self.corner
+        self.n_passes += 1.0
+        f = self.passes.scores(dw)
+        arguments = (middle, f, db, self.s, *point, self.theta, self.q)
+        blocked = max(self._over(direction_loop, *arguments, after=(self.d_margin, *way)))
+        return dw, db, 1.0 / max(blocked, 1e-300)
 
     def solution(self, status: Status, name: str) -> Solution:
         """The point reached, with multipliers put onto the bounds they are heading for."""
-        share = self.alpha / self.C
-        height = 1.0 if self.problem.loss.name == "hinge" else max(float(np.std(self.problem.targets)), 1e-300)
-        beyond, short = self.g / height, self.xi / height
-        alpha = np.where(share < beyond, 0.0, np.where(1.0 - share < short, self.C, self.alpha))
+        share, left = self.alpha / self.C, self.above / self.C
+        beyond, short = self.g / self.height, self.xi / self.height
+        alpha = np.where(share < beyond, 0.0, np.where(left < short, self.C, self.alpha))
         alpha = np.where((share >= beyond) | (share < 1e-3), alpha, self.alpha)
-        alpha = np.where((1.0 - share >= short) | (1.0 - share < 1e-3), alpha, self.alpha)
+        alpha = np.where((left >= short) | (left < 1e-3), alpha, self.alpha)
         problem = self.problem
         signed = self._by_row(self.s * alpha)  # coefficients; the two walls of a tube never both hold
         rows = problem.loss.multipliers(signed, problem.targets)

@@ -2,8 +2,8 @@
 
     minimise over w, b    delta/2 |w|^2 + 1/2 (b / s)^2 + 1/2 sum_i C_i (<w, x_i> + b - y_i)^2
 
-delta = 1 is ridge regression, delta = 0 ordinary least squares. With beta the multipliers of the rows, the conditions of
-optimality are linear equations:
+delta = 1 is ridge regression, delta = 0 ordinary least squares. With beta the multipliers of the rows, the conditions
+of optimality are linear equations:
 
     rows         beta_i / C_i + <w, x_i> + b = y_i
     features     sum_i beta_i x_i = delta w
@@ -16,19 +16,19 @@ q = 1 / (t + 1 / s^2):
       = sum_i C_i (x_i - m)(x_i - m)' + (t - t^2 q) m m' + delta I
 
 S has the square of the condition number of X, so its solution alone would lose twice the digits. It only ever maps what
-is missing in the three equations, taken afresh from the data, to corrections of w, b and beta; a few rounds of this make
-all three equations hold to rounding (Björck, BIT 1967; Higham, Accuracy and Stability, chapter 20). S is inverted by
+is missing in the three equations, taken afresh from the data, to corrections of w, b and beta. A few rounds of this
+make all three hold to rounding (Björck, BIT 1967; Higham, Accuracy and Stability, chapter 20). S is inverted by
 
     cholesky    S formed in one pass and factored: few features
-    svd         a triangle R with R'R = S by orthogonal steps, block by block, without ever squaring; where it is singular,
-                its pseudo-inverse, which gives the shortest of all minimisers: few features, badly conditioned
+    svd         a triangle R with R'R = S by orthogonal steps, block by block, without ever squaring; where R is
+                singular, its pseudo-inverse, which gives the shortest of all minimisers: few features, ill conditioned
     cg          conjugate gradients, each product one pass forth and back: many features
 
-Ordinary least squares has no penalty, and its dual is finite only where sum_i beta_i x_i is exactly zero, which rounding
-never gives. Its answer is therefore certified within a box around zero that holds it well inside (`box_around`). The dual
-then pays radius_j |sum_i beta_i x_ij| for what is left of each equation, in the right units for every column. A smaller
-value outside the box would, by convexity, also show inside: nothing at a distance of k boxes is better by more than k
-times the gap.
+Ordinary least squares has no penalty, and its dual is finite only where sum_i beta_i x_i is exactly zero, which
+rounding never gives. Its answer is therefore certified within a box that holds it well inside (`box_around`): the dual
+then pays radius_j |sum_i beta_i x_ij| for what is left of each equation, in the right units for every column. A better
+point outside the box would show inside it: by convexity, no point at k times the distance from the answer to the edge
+of the box is better than the answer by more than k times the gap.
 """
 
 from __future__ import annotations
@@ -61,6 +61,7 @@ _MAX_FACTORED = 2000  # features up to which S is formed
 _ROUNDS = 8
 _WELL_CONDITIONED = 1e-10  # smallest squared pivot, of columns of length 1, that leaves no doubt about the rank
 _SETTLED = 1e-8  # relative change of w at which corrections may stop shrinking
+_CG_DIGITS = 1e-10
 _TRIANGLE_BYTES = 32 << 20
 _EPSILON = float(np.finfo(np.float64).eps)
 
@@ -118,6 +119,7 @@ class LeastSquares(Solver):
         rounds = _Refinement(_Equations(problem, Passes(problem.source, self.n_jobs)), end)
         try:
             status = self._run(rounds)
+            rounds.consider_silence()
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
         return Solution(
@@ -132,24 +134,23 @@ class LeastSquares(Solver):
         )
 
     def _run(self, rounds: _Refinement) -> Status:
-        equations = rounds.equations
-        narrow = self.method != "cg" if self.method != "auto" else equations.passes.n_features <= _MAX_FACTORED
-        if not narrow:
-            limit = self.max_iter or 10 * equations.passes.n_features + 1000
-            finished = rounds.run("cg", _by_conjugate_gradients(equations, limit, rounds.end))
+        few = rounds.equations.passes.n_features <= _MAX_FACTORED
+        if self.method == "cg" or (self.method == "auto" and not few):
+            gradients = _ConjugateGradients(rounds.equations, self.max_iter, rounds.end)
+            finished = rounds.run("cg", gradients) and not gradients.is_exhausted
             return Status.CONVERGED if finished else Status.BUDGET
-        factored = None if self.method == "svd" else _by_cholesky(equations)
-        if factored is not None and (rounds.run("cholesky", factored) or self.method == "cholesky"):
+        inverse = None if self.method == "svd" else _by_cholesky(rounds.equations)
+        if inverse is not None and rounds.run("cholesky", inverse):
             return Status.CONVERGED
-        finished = rounds.run("svd", _by_triangle(equations))
-        return Status.CONVERGED if finished or time.perf_counter() <= rounds.end else Status.BUDGET
+        if time.perf_counter() > rounds.end:
+            return Status.BUDGET
+        return Status.CONVERGED if rounds.run("svd", _by_triangle(rounds.equations)) else Status.STALLED
 
 
 def _has_equations(problem: LinearProblem) -> bool:
     """Whether optimality is a system of linear equations."""
-    return isinstance(problem.penalty, L2) or (
-        isinstance(problem.penalty, Box) and np.all(np.isinf(problem.penalty.radius))
-    )
+    penalty = problem.penalty
+    return isinstance(penalty, L2) or (isinstance(penalty, Box) and bool(np.all(np.isinf(penalty.radius))))
 
 
 @dataclass(frozen=True)
@@ -258,6 +259,12 @@ class _Refinement:
             before = change
         return before <= _SETTLED
 
+    def consider_silence(self) -> None:
+        """Without a penalty, rows that are fitted to rounding have multipliers that are nothing but rounding: zero."""
+        silent = replace(self.best, beta=np.zeros_like(self.best.beta))
+        if self.equations.delta == 0.0 and self.equations.assess(silent).difference < self.best_gap:
+            self.best = silent
+
     def _keep(self, at: _Point) -> bool:
         seen = self.equations.assess(at)
         self.history.record(self.equations.n_passes, seen.primal, seen.dual)
@@ -325,36 +332,47 @@ def _by_triangle(equations: _Equations) -> Inverse:
     return lambda right: V.T @ ((V @ right) / np.square(sigma))
 
 
-def _by_conjugate_gradients(equations: _Equations, limit: int, end: float) -> Inverse:
+class _ConjugateGradients:
     """S^-1 by conjugate gradients, scaled by the diagonal where a penalty makes the answer unique.
 
     Without a penalty nothing is scaled: from zero the iterates stay among the combinations of rows, and so lead to the
     shortest minimiser.
     """
-    C, m, delta = equations.C, equations.m, equations.delta
-    shift = equations.t**2 * equations.q
-    scale = np.ones_like(m)
-    if delta > 0.0:
-        spread = equations.passes.squared_combination(C) - shift * np.square(m)
-        scale = 1.0 / (delta + np.maximum(spread, 0.0))
 
-    def inverse(right: Vector) -> Vector:
-        x, residual = np.zeros_like(right), right.copy()
-        z = scale * residual
+    def __init__(self, equations: _Equations, max_iter: int | None, end: float):
+        self.equations, self.end = equations, end
+        self.left = max_iter or 10 * equations.passes.n_features + 1000
+        self.shift = equations.t**2 * equations.q
+        self.scale = np.ones_like(equations.m)
+        if equations.delta > 0.0:
+            spread = equations.passes.squared_combination(equations.C) - self.shift * np.square(equations.m)
+            self.scale = 1.0 / (equations.delta + np.maximum(spread, 0.0))
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether the budget of iterations or of time is spent."""
+        return self.left <= 0 or time.perf_counter() > self.end
+
+    def _product(self, p: Vector) -> Vector:
+        """S p."""
+        equations = self.equations
+        product = equations.combination(equations.C * equations.scores(p))
+        return product - (self.shift * float(equations.m @ p)) * equations.m + equations.delta * p
+
+    def __call__(self, right: Vector) -> Vector:
+        """S^-1 right, to half of the digits or more; the next round of refinement sees what is left."""
+        x, residual = np.zeros_like(right), right
+        z = self.scale * residual
         p, rho = z, float(residual @ z)
-        goal = 1e-20 * rho
-        for _ in range(limit):
-            if rho <= goal or time.perf_counter() > end:
-                break
-            Sp = equations.combination(C * equations.scores(p)) - (shift * float(m @ p)) * m + delta * p
+        goal = _CG_DIGITS**2 * rho
+        while rho > goal and not self.is_exhausted:
+            self.left -= 1
+            Sp = self._product(p)
             curvature = float(p @ Sp)
-            if not curvature > 0.0:
+            if not curvature > 0.0:  # p has left the range of a singular S by rounding
                 break
-            x = x + (rho / curvature) * p
-            residual = residual - (rho / curvature) * Sp
-            z = scale * residual
+            x, residual = x + (rho / curvature) * p, residual - (rho / curvature) * Sp
+            z = self.scale * residual
             rho, before = float(residual @ z), rho
             p = z + (rho / before) * p
         return x
-
-    return inverse

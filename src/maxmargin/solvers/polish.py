@@ -16,10 +16,13 @@ This is a semismooth Newton step. It is taken only while the duality gap falls, 
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 from scipy import sparse
+from scipy.linalg import LinAlgWarning, solve
 
-from maxmargin._types import RowIndex, Vector
+from maxmargin._types import Matrix, RowIndex, Vector
 from maxmargin.certificates import Assessment, assess
 from maxmargin.data import as_double
 from maxmargin.losses import DualBox, ResidualLoss
@@ -93,7 +96,7 @@ def _kernel_change(
         system, right = Q, missing
     # Symmetric scaling first: the rows of kernels and of the balance can differ by many orders of magnitude.
     unit = 1.0 / np.sqrt(np.maximum(np.max(np.abs(system), axis=1), 1e-300))
-    change: Vector = unit * np.linalg.lstsq(system * np.outer(unit, unit), unit * right, rcond=1e-14)[0]
+    change = unit * _solved(system * np.outer(unit, unit), unit * right)
     return change[: len(free)]
 
 
@@ -125,5 +128,18 @@ def _linear_change(
     right = np.concatenate([np.zeros(d), missing, [-surplus] * e])
     row = 1.0 / np.max(np.abs(system), axis=1)
     column = 1.0 / np.maximum(np.max(np.abs(system * row[:, None]), axis=0), 1e-300)
-    change: Vector = column * np.linalg.lstsq(system * np.outer(row, column), row * right, rcond=1e-15)[0]
+    change = column * _solved(system * np.outer(row, column), row * right)
     return change[d : d + m]
+
+
+def _solved(system: Matrix, right: Vector) -> Vector:
+    """Solution by elimination, or the shortest least-squares one where rows are copies of each other."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            found = np.asarray(solve(system, right, check_finite=False))
+        if np.linalg.norm(system @ found - right) <= 1e-9 * (np.linalg.norm(right) + 1e-300):
+            return found
+    except (np.linalg.LinAlgError, LinAlgWarning):
+        pass
+    return np.asarray(np.linalg.lstsq(system, right, rcond=1e-15)[0])

@@ -11,14 +11,14 @@ W has one column a class, d x K. With p_i the class probabilities of a row and e
 Directions. With few unknowns, K (d + 1), the Hessian is formed and factored; otherwise its equations are solved by
 conjugate gradients scaled by its diagonal, loosely while far from the solution.
 
-The intercept. The same number added to every b_k changes no probability; the direction is taken out. A free intercept is
-set to its best for the current scores, which needs no pass over the data and makes sum_i beta_i = 0 for every class.
-Rounding leaves a trace of imbalance. It is removed from the multipliers: with M_kl = sum of -beta_il over the rows of
-class k, the flow from class k to class l, each is multiplied by 1 + u_l - u_k, where u solves the K equations of a graph
+The intercept. The same number added to every b_k changes no probability; that direction is taken out. A free intercept
+is set to its best for the current scores, which needs no pass over the data and makes sum_i beta_i = 0 for every class.
+Rounding leaves a trace of imbalance, which is removed from the multipliers: with M_kl = sum of -beta_il over the rows
+of class k, the flow from class k to class l, each is multiplied by 1 + u_l - u_k, where u solves
 
-    sum_l (M_kl + M_lk) (u_k - u_l) = sum_i beta_ik
+    sum_l (M_kl + M_lk) (u_k - u_l) = sum_i beta_ik        for every class k
 
-Stopping. W and these multipliers give the duality gap by their certificate's own arithmetic.
+Stopping. W and these multipliers give the duality gap by the certificate's own arithmetic.
 """
 
 from __future__ import annotations
@@ -334,12 +334,14 @@ class _Descent:
 
 def _row_sums(A: Matrix) -> Vector:
     """By a product: for a few columns several times faster than a sum along them."""
-    return A @ np.ones(A.shape[1])
+    sums: Vector = A @ np.ones(A.shape[1])
+    return sums
 
 
 def _column_sums(A: Matrix) -> Vector:
     """Column by column in pairs, so that long sums keep their digits; NumPy adds row after row otherwise."""
-    return np.sum(np.ascontiguousarray(A.T), axis=1)
+    sums: Vector = np.sum(np.ascontiguousarray(A.T), axis=1)
+    return sums
 
 
 def _probabilities(scores: Matrix) -> Matrix:

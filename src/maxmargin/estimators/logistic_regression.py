@@ -1,0 +1,129 @@
+"""Logistic regression for two classes, softmax regression for more."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+from maxmargin.errors import ParameterError, unknown_name
+from maxmargin.estimators.softmax_regression import ProbabilityMachine
+from maxmargin.solvers import Solver
+
+
+class LogisticRegression(ProbabilityMachine):
+    """Logistic regression.
+
+        two classes     minimise over w, b    1/2 |w|^2 + sum_i C_i log(1 + exp(-y_i (<w, x_i> + b)))
+        more            minimise over W, b    1/2 |W|^2 + sum_i C_i (log sum_k exp(f_ik) - f_iy)
+
+    The objectives of scikit-learn's `LogisticRegression`, which this replaces: the coefficients agree. Every fit ends
+    with a certificate.
+
+    Parameters
+    ----------
+    penalty, l1_ratio
+        "l2" and 0, in either of scikit-learn's ways to say so.
+    C
+        Cost of the losses, positive and finite.
+    dual
+        Accepted for compatibility: the solver decides.
+    tol
+        Relative duality gap and KKT violation at which the fit may stop.
+    fit_intercept, intercept, intercept_scaling
+        Whether there is an intercept; "free" or "augmented" (penalised, with a constant feature of that size).
+    class_weight
+        None, "balanced", or a dictionary from label to a factor on C.
+    solver
+        "auto", the name of a solver of `LinearSVC` that can do the logistic loss, or a `maxmargin.solvers.Solver`.
+        Scikit-learn's names "lbfgs", "newton-cg", "newton-cholesky", "sag" and "saga" mean "auto": they name ways to
+        the same answer.
+    max_iter, max_seconds
+        Budgets; None means no limit. The model so far, with its certificate, is the result.
+    warm_start
+        Whether to begin where the last fit ended.
+    n_jobs
+        Threads; None means all cores.
+    memory
+        For data larger than memory, which this version cannot train on yet; None.
+    device
+        "auto" or "cpu".
+    verbose, random_state
+        Accepted for compatibility; a solver that has no use for them ignores them.
+
+    Attributes
+    ----------
+    certificate_ : Certificate
+        How far the model is from optimal.
+    history_ : History
+        Primal, dual and gap at each check.
+    coef_, intercept_
+        As in scikit-learn: one row for two classes, otherwise one a class.
+    classes_
+        The labels that have rows with positive weights.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin import LogisticRegression
+    >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([0, 0, 1, 1])
+    >>> model = LogisticRegression().fit(X, y)
+    >>> bool(np.allclose(model.predict_proba([[1.5]]), 0.5))
+    True
+    >>> model.certificate_.status.name
+    'CONVERGED'
+    """
+
+    _peer_solvers: ClassVar[tuple[str, ...]] = ("lbfgs", "newton-cg", "newton-cholesky", "sag", "saga")
+
+    def __init__(
+        self,
+        penalty: str = "l2",
+        *,
+        C: float = 1.0,
+        l1_ratio: float | None = 0.0,
+        dual: bool = False,
+        tol: float = 1e-4,
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        class_weight: Any = None,
+        random_state: Any = None,
+        solver: str | Solver = "auto",
+        max_iter: int | None = None,
+        verbose: bool | int = 0,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        intercept: Literal["free", "augmented"] = "free",
+        max_seconds: float | None = None,
+        memory: str | int | None = None,
+        device: str = "auto",
+    ):
+        self.penalty = penalty
+        self.C = C
+        self.l1_ratio = l1_ratio
+        self.dual = dual
+        self.tol = tol
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.class_weight = class_weight
+        self.random_state = random_state
+        self.solver = solver
+        self.max_iter = max_iter
+        self.verbose = verbose
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.intercept = intercept
+        self.max_seconds = max_seconds
+        self.memory = memory
+        self.device = device
+
+    def _check_choices(self) -> None:
+        if self.penalty not in ("l2", "deprecated"):  # the second is scikit-learn 1.8's way of not giving one
+            raise unknown_name("penalty", self.penalty, ["l2"])
+        if self.l1_ratio is not None and self.l1_ratio != 0.0:
+            raise ParameterError(f"l1_ratio must be 0, the L2 penalty alone, got l1_ratio={self.l1_ratio!r}.")
+        if self.solver == "liblinear":
+            raise ParameterError(
+                "solver='liblinear' penalises the intercept; say so with intercept='augmented' and solver='auto'."
+            )
+
+    def _is_softmax(self, n_classes: int) -> bool:
+        return n_classes > 2

@@ -1,0 +1,115 @@
+"""Ridge regression."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from maxmargin._types import Labels, Rows, Vector
+from maxmargin.errors import ParameterError
+from maxmargin.estimators.linear_regression import LeastSquaresMachine
+from maxmargin.estimators.validation import check_positive
+from maxmargin.losses import Squared
+from maxmargin.problems import Regression, Specification
+from maxmargin.solvers import Solver
+from maxmargin.solvers.least_squares import Method
+
+
+class Ridge(LeastSquaresMachine):
+    """Ridge regression.
+
+        minimise over w, b    alpha |w|^2 + sum_i c_i (<w, x_i> + b - y_i)^2        c_i the weight of row i
+
+    A drop-in replacement for scikit-learn's `Ridge`, for one target. The certificate speaks of the same problem in the
+    library's notation, 1/2 |w|^2 + C sum_i c_i 1/2 (<w, x_i> + b - y_i)^2 with C = 1 / alpha: the objective above
+    divided by 2 alpha. The other parameters and the attributes are those of `LinearRegression`.
+
+    Parameters
+    ----------
+    alpha
+        Strength of the penalty, positive; without one use `LinearRegression`. `alpha` is scikit-learn's name; it has
+        nothing to do with the multipliers, to which these pages give that letter.
+    tol
+        Relative duality gap and KKT violation beyond which the fit warns. The answer is exact up to rounding anyway.
+    intercept, intercept_scaling
+        "free" or "augmented" (penalised, with a constant feature of that size).
+    solver
+        "auto"; "cholesky" or "svd" (few features) or "cg" (many), which scikit-learn calls "lsqr" and "sparse_cg";
+        the name of a solver of `LinearSVR` that can do the squared loss; or a `maxmargin.solvers.Solver`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin import Ridge
+    >>> X, y = np.array([[-1.0], [0.0], [1.0]]), np.array([-3.0, 0.0, 3.0])
+    >>> model = Ridge(alpha=1.0).fit(X, y)
+    >>> bool(np.allclose(model.coef_, 2.0))
+    True
+    """
+
+    _methods: ClassVar[dict[str, Method]] = {
+        "auto": "auto",
+        "cholesky": "cholesky",
+        "svd": "svd",
+        "cg": "cg",
+        "lsqr": "cg",
+        "sparse_cg": "cg",
+    }
+
+    def __init__(
+        self,
+        alpha: float = 1.0,
+        *,
+        fit_intercept: bool = True,
+        copy_X: bool = True,
+        max_iter: int | None = None,
+        tol: float = 1e-4,
+        solver: str | Solver = "auto",
+        positive: bool = False,
+        random_state: Any = None,
+        intercept: Literal["free", "augmented"] = "free",
+        intercept_scaling: float = 1.0,
+        max_seconds: float | None = None,
+        n_jobs: int | None = None,
+        memory: str | int | None = None,
+        device: str = "auto",
+    ):
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.copy_X = copy_X
+        self.max_iter = max_iter
+        self.tol = tol
+        self.solver = solver
+        self.positive = positive
+        self.random_state = random_state
+        self.intercept = intercept
+        self.intercept_scaling = intercept_scaling
+        self.max_seconds = max_seconds
+        self.n_jobs = n_jobs
+        self.memory = memory
+        self.device = device
+
+    def fit(self, X: Rows, y: Labels, sample_weight: Vector | None = None) -> Ridge:
+        """Train on rows X with targets y; a row of weight 2 is the row twice, of weight 0 its absence."""
+        C, intercept = _cost(self.alpha), self._intercept()
+        X, y, weight = self._checked(X, y, sample_weight)
+        trained = copy(self)
+        trained.solver = self._solver()
+        training = trained._train([Specification(Regression(), Squared(), C, intercept)], X, y, weight)
+        self._store_points(training.points)
+        self._conclude(training, self._points())
+        return self
+
+
+def _cost(alpha: Any) -> float:
+    """C = 1 / alpha."""
+    if alpha == 0.0:
+        raise ParameterError("alpha must be positive, got alpha=0. Without a penalty use LinearRegression.")
+    C = 1.0 / check_positive("alpha", alpha)
+    if not np.isfinite(C):
+        raise ParameterError(
+            f"alpha={alpha!r} is too small for its reciprocal. Without a penalty use LinearRegression."
+        )
+    return C

@@ -1,0 +1,5 @@
+"""Evaluation: how models change with their parameters."""
+
+from maxmargin.evaluate.path import Path, path
+
+__all__ = ["Path", "path"]

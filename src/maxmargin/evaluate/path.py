@@ -1,0 +1,112 @@
+"""Models along a grid of C, each found from the one before it, each with its own certificate.
+
+From small C to large: a small C is an easy problem, and its answer lies near that of the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from maxmargin._types import Labels, Matrix, Rows, Vector
+from maxmargin.certificates import Certificate
+from maxmargin.errors import ParameterError
+
+
+@dataclass(frozen=True)
+class Path:
+    """Fitted models for increasing C; iteration gives them in that order.
+
+    Attributes
+    ----------
+    C
+        The grid, increasing; 1 / alpha for estimators that have an alpha.
+    models
+        One fitted clone of the estimator for each C.
+    """
+
+    C: Vector
+    models: tuple[Any, ...]
+
+    @property
+    def certificates(self) -> tuple[Certificate, ...]:
+        """Certificate of every model."""
+        return tuple(model.certificate_ for model in self.models)
+
+    @property
+    def coefs(self) -> Matrix:
+        """`coef_` of every model, stacked."""
+        return np.stack([model.coef_ for model in self.models])
+
+    @property
+    def intercepts(self) -> Matrix:
+        """`intercept_` of every model, stacked."""
+        return np.stack([np.asarray(model.intercept_) for model in self.models])
+
+    def __len__(self) -> int:
+        return len(self.models)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.models)
+
+
+def path(
+    estimator: Any,
+    X: Rows,
+    y: Labels,
+    *,
+    C: Sequence[float] | Vector | None = None,
+    alpha: Sequence[float] | Vector | None = None,
+    sample_weight: Vector | None = None,
+) -> Path:
+    """Fit an estimator for every C of a grid, each fit starting from the previous answer where the solver can.
+
+    Parameters
+    ----------
+    estimator
+        An estimator of this library with a parameter `C`, or `alpha` (`Ridge`). It is cloned, not changed.
+    X, y, sample_weight
+        As for `fit`.
+    C
+        The grid, in any order.
+    alpha
+        The grid for estimators that have `alpha` instead; C = 1 / alpha.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from maxmargin import LogisticRegression
+    >>> from maxmargin.evaluate import path
+    >>> found = path(LogisticRegression(), *load_iris(return_X_y=True), C=[0.01, 0.1, 1])
+    >>> [certificate.status.name for certificate in found.certificates]
+    ['CONVERGED', 'CONVERGED', 'CONVERGED']
+    """
+    name, grid = _grid(estimator, C, alpha)
+    models: list[Any] = []
+    for value in grid:
+        model = clone(estimator).set_params(**{name: value})
+        if models and hasattr(model, "_fit_from"):
+            model._fit_from(X, y, sample_weight, models[-1])
+        else:
+            model.fit(X, y, sample_weight)
+        models.append(model)
+    costs = np.array(grid) if name == "C" else 1.0 / np.array(grid)
+    return Path(costs, tuple(models))
+
+
+def _grid(estimator: Any, C: Any, alpha: Any) -> tuple[str, list[float]]:
+    """Name of the parameter, and its values in the order of increasing C."""
+    if (C is None) == (alpha is None):
+        raise ParameterError("path needs a grid: give C=[...], or alpha=[...] for an estimator that has alpha.")
+    name, given = ("C", C) if alpha is None else ("alpha", alpha)
+    if name not in estimator.get_params(deep=False):
+        raise ParameterError(f"{type(estimator).__name__} has no parameter {name}; see get_params().")
+    values = np.asarray(given, dtype=np.float64)
+    if values.ndim != 1 or len(values) == 0:
+        raise ParameterError(f"{name} must be a list of at least one number, got {given!r}.")
+    values = np.sort(values)
+    return name, (values if name == "C" else values[::-1]).tolist()
