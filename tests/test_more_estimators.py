@@ -16,7 +16,7 @@ from maxmargin.errors import DataError, NotConvergedWarning, ParameterError
 from maxmargin.losses import Hinge, Softmax, Squared
 from maxmargin.penalties import L2
 from maxmargin.problems import AllClasses, Intercept, Pair, Regression, Specification
-from maxmargin.solvers import softmax_newton
+from maxmargin.solvers import least_squares, softmax_newton
 from maxmargin.solvers.least_squares import Box, LeastSquares, box_around
 from maxmargin.solvers.softmax_newton import SoftmaxNewton
 
@@ -251,7 +251,7 @@ def test_data_fitted_perfectly_have_multipliers_zero():
 
 
 @pytest.mark.parametrize("alpha", [1e-3, 1.0, 1e3])
-@pytest.mark.parametrize("solver", ["auto", "cholesky", "svd", "cg"])
+@pytest.mark.parametrize("solver", ["auto", "cholesky", "svd", "gram", "cg"])
 def test_ridge_solves_the_normal_equations(alpha, solver):
     model = Ridge(alpha=alpha, fit_intercept=False, solver=solver).fit(Xr, yr)
     assert_allclose(model.coef_, np.linalg.solve(Xr.T @ Xr + alpha * np.eye(Xr.shape[1]), Xr.T @ yr), rtol=1e-9)
@@ -311,15 +311,25 @@ def test_least_squares_are_solved_to_the_last_digits(data, intercept, C):
     assert seen.kkt_violation <= 1e-8
 
 
-def test_conjugate_gradients_are_the_default_for_many_features(rng):
-    X = sparse.random(300, 2500, 0.01, format="csr", random_state=0)
-    y = rng.normal(size=300)
+def test_ridge_of_few_rows_is_solved_in_the_dual(rng):
+    X = sparse.random(100, 2500, 0.02, format="csr", random_state=0)
+    y = rng.normal(size=100)
+    beta = np.linalg.solve((X @ X.T).toarray() + 0.1 * np.eye(100), y)
+    for rows in (X, X.toarray().astype(np.float32)):
+        model = Ridge(alpha=0.1, fit_intercept=False).fit(rows, y)
+        assert "gram" in model.certificate_.solver
+        assert_allclose(model.coef_, X.T @ beta, atol=1e-6 if rows.dtype == np.float32 else 1e-12)
+        assert abs(model.certificate_.relative_gap) <= 1e-12
+
+
+@pytest.mark.parametrize("shape", [(100, 40), (40, 100)], ids=str)
+def test_many_rows_and_features_are_left_to_conjugate_gradients(monkeypatch, rng, shape):
+    X, y = rng.normal(size=shape), rng.normal(size=shape[0])
+    expected = Ridge(alpha=0.1).fit(X, y).coef_
+    monkeypatch.setattr(least_squares, "_MAX_FACTORED", 30)
     model = Ridge(alpha=0.1).fit(X, y)
     assert "cg" in model.certificate_.solver
-    assert abs(model.certificate_.relative_gap) <= 1e-12
-    K = (X @ X.T).toarray()  # the dual closed form, which needs no intercept here
-    bare = Ridge(alpha=0.1, fit_intercept=False).fit(X, y)
-    assert_allclose(bare.coef_, X.T @ np.linalg.solve(K + 0.1 * np.eye(300), y), atol=1e-10)
+    assert_allclose(model.coef_, expected, atol=1e-12)
 
 
 def test_conjugate_gradients_obey_their_budget(rng):

@@ -36,8 +36,8 @@ class Ridge(LeastSquaresMachine):
     intercept, intercept_scaling
         "free" or "augmented" (penalised, with a constant feature of that size).
     solver
-        "auto"; "cholesky" or "svd" (few features) or "cg" (many), which scikit-learn calls "lsqr" and "sparse_cg";
-        the name of a solver of `LinearSVR` that can do the squared loss; or a `maxmargin.solvers.Solver`.
+        "auto"; "cholesky" or "svd" (few features), "gram" (few rows) or "cg", which scikit-learn calls "lsqr" and
+        "sparse_cg"; the name of a solver of `LinearSVR` that can do the squared loss; or a `maxmargin.solvers.Solver`.
 
     Examples
     --------
@@ -53,6 +53,7 @@ class Ridge(LeastSquaresMachine):
         "auto": "auto",
         "cholesky": "cholesky",
         "svd": "svd",
+        "gram": "gram",
         "cg": "cg",
         "lsqr": "cg",
         "sparse_cg": "cg",

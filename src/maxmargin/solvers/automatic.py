@@ -1,6 +1,7 @@
 """The default: the solver that suits the problem's shape, and another one when it turns out not to.
 
     hard margin, kernel        qp
+    few rows, many features    dcd first, then qp on the products of the rows
     smooth loss                newton; for many features dcd first, which needs few passes while C is small
     hinge, tube                dcd first; with few features interior as soon as dcd has cost as much as that would
 
@@ -29,9 +30,12 @@ from maxmargin.solvers.solver import Solver
 
 _FEW_FEATURES = 1500
 _INTERIOR_STEPS = 25
-_SMOOTH_PASSES = 30  # passes of dcd on a smooth loss before conjugate gradients take over
+_SMOOTH_PASSES = 200  # passes of dcd on a smooth loss before conjugate gradients take over
 _MANY_PASSES = 100_000
-_SMALL_ROWS = 2000  # rows up to which the last digits cost next to nothing, so that the answer has them
+_FEW_ROWS = 1500  # rows up to which their products make a small matrix, whatever the number of features
+_FEW_ROWS_PASSES = 1000
+_FINAL = (Status.CONVERGED, Status.INTERRUPTED)
+_SMALL_ROWS, _SMALL_FEATURES = 2000, 300  # a problem whose last digits cost next to nothing gets them
 _SMALL_TOL = 1e-10
 
 
@@ -47,7 +51,7 @@ class Automatic(Solver):
         """Solve with what suits."""
         if not isinstance(problem, LinearProblem) or not (newton.solves(problem) or interior.solves(problem)):
             return QP(self.tol, self.max_iter, self.max_seconds).solve(problem)
-        if problem.n_rows > _SMALL_ROWS:
+        if problem.n_rows > _SMALL_ROWS or problem.source.n_features > _SMALL_FEATURES:
             return self._by_shape(problem, start)
         if newton.solves(problem):
             return replace(self, tol=min(self.tol, _SMALL_TOL))._by_shape(problem, start)
@@ -55,6 +59,9 @@ class Automatic(Solver):
 
     def _by_shape(self, problem: LinearProblem, start: Solution | None) -> Solution:
         few = problem.source.n_features <= _FEW_FEATURES
+        if not few and problem.n_rows <= _FEW_ROWS and dcd.solves(problem):
+            first = self._descent(self.max_iter or _FEW_ROWS_PASSES).solve(problem, start)
+            return first if first.status in _FINAL else QP(self.tol, self.max_iter, self.max_seconds).solve(problem)
         second: Solver = Newton(self.tol, self.max_iter, self.max_seconds, n_jobs=self.n_jobs)
         if newton.solves(problem):
             if few or not dcd.solves(problem):
@@ -66,7 +73,7 @@ class Automatic(Solver):
         else:
             return self._descent(self.max_iter or _MANY_PASSES).solve(problem, start)
         first = replace(self._descent(self.max_iter or _MANY_PASSES), worth=passes).solve(problem, start)
-        if first.status in (Status.CONVERGED, Status.INTERRUPTED):
+        if first.status in _FINAL:
             return first
         return _better(first, second.solve(problem, first if newton.solves(problem) else None))
 

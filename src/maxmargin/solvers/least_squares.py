@@ -22,7 +22,11 @@ make all three hold to rounding (Björck, BIT 1967; Higham, Accuracy and Stabili
     cholesky    S formed in one pass and factored: few features
     svd         a triangle R with R'R = S by orthogonal steps, block by block, without ever squaring; where R is
                 singular, its pseudo-inverse, which gives the shortest of all minimisers: few features, ill conditioned
-    cg          conjugate gradients, each product one pass forth and back: many features
+    cg          conjugate gradients, each product one pass forth and back: many rows and features
+
+With a penalty and few rows, w is eliminated instead, which leaves one equation a row (method "gram"):
+
+    M beta + b = y,    M = diag(1 / C_i) + X X' / delta
 
 Ordinary least squares has no penalty, and its dual is finite only where sum_i beta_i x_i is exactly zero, which
 rounding never gives. Its answer is therefore certified within a box that holds it well inside (`box_around`): the dual
@@ -38,13 +42,14 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar, Literal, TypeAlias
+from typing import ClassVar, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 from scipy import sparse
 from scipy.linalg import LinAlgError, cholesky, qr, solve_triangular, svd
 
 from maxmargin._types import Matrix, Vector
+from maxmargin.backends.threads import one_blas_thread
 from maxmargin.certificates import Assessment, assess
 from maxmargin.data import as_double
 from maxmargin.data.passes import Passes
@@ -55,14 +60,14 @@ from maxmargin.problems import History, LinearProblem, Problem, Solution, Status
 from maxmargin.solvers.solver import Solver
 
 Inverse: TypeAlias = Callable[[Vector], Vector]
-Method: TypeAlias = Literal["auto", "cholesky", "svd", "cg"]
+Method: TypeAlias = Literal["auto", "cholesky", "svd", "gram", "cg"]
 
-_MAX_FACTORED = 2000  # features up to which S is formed
+_MAX_FACTORED = 2000  # features or rows up to which S or M is formed
 _ROUNDS = 8
 _WELL_CONDITIONED = 1e-10  # smallest squared pivot, of columns of length 1, that leaves no doubt about the rank
 _SETTLED = 1e-8  # relative change of w at which corrections may stop shrinking
 _CG_DIGITS = 1e-10
-_TRIANGLE_BYTES = 32 << 20
+_BLOCK_BYTES = 8 << 20
 _EPSILON = float(np.finfo(np.float64).eps)
 
 
@@ -113,13 +118,15 @@ class LeastSquares(Solver):
                 "solver='least-squares' is for linear problems with the squared loss and an L2 penalty or none, "
                 f"not: {problem.objective}."
             )
-        if self.method not in ("auto", "cholesky", "svd", "cg"):
-            raise ParameterError(f"method must be 'auto', 'cholesky', 'svd' or 'cg', got method={self.method!r}.")
+        if self.method not in get_args(Method):
+            known = ", ".join(map(repr, get_args(Method)))
+            raise ParameterError(f"method must be one of {known}, got method={self.method!r}.")
         end = math.inf if self.max_seconds is None else time.perf_counter() + self.max_seconds
         rounds = _Refinement(_Equations(problem, Passes(problem.source, self.n_jobs)), end)
         try:
-            status = self._run(rounds)
-            rounds.consider_silence()
+            with one_blas_thread():  # passes have threads of their own, and small factorisations lose by them
+                status = self._run(rounds)
+                rounds.consider_silence()
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
         return Solution(
@@ -134,17 +141,27 @@ class LeastSquares(Solver):
         )
 
     def _run(self, rounds: _Refinement) -> Status:
-        few = rounds.equations.passes.n_features <= _MAX_FACTORED
-        if self.method == "cg" or (self.method == "auto" and not few):
-            gradients = _ConjugateGradients(rounds.equations, self.max_iter, rounds.end)
-            finished = rounds.run("cg", gradients) and not gradients.is_exhausted
+        equations = rounds.equations
+        method = self._method(equations)
+        if method == "cg":
+            gradients = _ConjugateGradients(equations, self.max_iter, rounds.end)
+            finished = rounds.run("cg", equations.by_features(gradients)) and not gradients.is_exhausted
             return Status.CONVERGED if finished else Status.BUDGET
-        inverse = None if self.method == "svd" else _by_cholesky(rounds.equations)
-        if inverse is not None and rounds.run("cholesky", inverse):
-            return Status.CONVERGED
-        if time.perf_counter() > rounds.end:
-            return Status.BUDGET
-        return Status.CONVERGED if rounds.run("svd", _by_triangle(rounds.equations)) else Status.STALLED
+        if method == "gram":
+            return rounds.ended(rounds.run("gram", equations.by_rows(_gram_inverse(equations))))
+        inverse = None if method == "svd" else _cholesky_inverse(equations)
+        finished = inverse is not None and rounds.run("cholesky", equations.by_features(inverse))
+        if not finished and time.perf_counter() <= rounds.end:
+            finished = rounds.run("svd", equations.by_features(_triangle_inverse(equations)))
+        return rounds.ended(finished)
+
+    def _method(self, equations: _Equations) -> Method:
+        n, d = equations.passes.n_rows, equations.passes.n_features
+        if self.method not in ("auto", "gram") or (self.method == "gram" and equations.delta > 0.0):
+            return self.method
+        if n < d and n <= _MAX_FACTORED and equations.delta > 0.0:
+            return "gram"
+        return "cholesky" if d <= _MAX_FACTORED else "cg"
 
 
 def _has_equations(problem: LinearProblem) -> bool:
@@ -158,6 +175,17 @@ class _Point:
     w: Vector
     b: float
     beta: Vector
+
+
+class _Missing(NamedTuple):
+    """Right side minus left side of each equation; of the last two, left minus right."""
+
+    rows: Vector
+    features: Vector
+    intercept: float
+
+
+Correct: TypeAlias = Callable[[_Missing], _Point]
 
 
 class _Equations:
@@ -195,16 +223,39 @@ class _Equations:
         self.n_passes += 1.0
         return self.passes.combination(beta)
 
-    def correction(self, at: _Point, inverse: Inverse) -> _Point:
-        """The step that would solve the equations if `inverse` were exact."""
-        rows = self.y - at.beta / self.C - self.scores(at.w) - at.b
-        features = self.delta * at.w - self.combination(at.beta)
-        intercept = (at.b * self.scale**-2.0 if self.scale > 0.0 else 0.0) - math.fsum(at.beta)
-        right = self.combination(self.C * rows) - features
-        right_b = math.fsum(self.C * rows) - intercept
-        w = inverse(right - (self.t * self.q * right_b) * self.m)
-        b = self.q * (right_b - self.t * float(self.m @ w))
-        return _Point(w, b, self.C * (rows - self.scores(w) - b))
+    def missing(self, at: _Point) -> _Missing:
+        """What is left of the three equations."""
+        return _Missing(
+            rows=self.y - at.beta / self.C - self.scores(at.w) - at.b,
+            features=self.delta * at.w - self.combination(at.beta),
+            intercept=(at.b * self.scale**-2.0 if self.scale > 0.0 else 0.0) - math.fsum(at.beta),
+        )
+
+    def by_features(self, inverse: Inverse) -> Correct:
+        """Corrections through the inverse of S."""
+
+        def correct(missing: _Missing) -> _Point:
+            right = self.combination(self.C * missing.rows) - missing.features
+            right_b = math.fsum(self.C * missing.rows) - missing.intercept
+            w = inverse(right - (self.t * self.q * right_b) * self.m)
+            b = self.q * (right_b - self.t * float(self.m @ w))
+            return _Point(w, b, self.C * (missing.rows - self.scores(w) - b))
+
+        return correct
+
+    def by_rows(self, inverse: Inverse) -> Correct:
+        """Corrections through the inverse of M."""
+        ones = inverse(np.ones_like(self.C))
+
+        def correct(missing: _Missing) -> _Point:
+            beta = inverse(missing.rows + self.scores(missing.features) / self.delta)
+            b = 0.0
+            if self.scale > 0.0:
+                b = (math.fsum(beta) - missing.intercept) / (math.fsum(ones) + self.scale**-2.0)
+            beta = beta - b * ones
+            return _Point((self.combination(beta) - missing.features) / self.delta, b, beta)
+
+        return correct
 
     def balanced(self, at: _Point) -> _Point:
         """The point with sum_i beta_i exactly zero where the intercept is free."""
@@ -243,14 +294,20 @@ class _Refinement:
         self.history = History()
         self.method = "none"
 
-    def run(self, method: str, inverse: Inverse) -> bool:
+    def ended(self, finished: bool) -> Status:
+        """How a closed form ended."""
+        if finished:
+            return Status.CONVERGED
+        return Status.BUDGET if time.perf_counter() > self.end else Status.STALLED
+
+    def run(self, method: str, correct: Correct) -> bool:
         """Correct until it no longer helps; False where time ran out or the corrections did not vanish."""
         self.method = method
         at, before = _Point(np.zeros_like(self.best.w), 0.0, np.zeros_like(self.best.beta)), math.inf
         for _ in range(_ROUNDS):
             if time.perf_counter() > self.end:
                 return False
-            step = self.equations.correction(at, inverse)
+            step = correct(self.equations.missing(at))
             at = self.equations.balanced(_Point(at.w + step.w, at.b + step.b, at.beta + step.beta))
             improved = self._keep(at)
             change = float(np.linalg.norm(step.w)) / max(float(np.linalg.norm(at.w)), 1e-300)
@@ -260,10 +317,17 @@ class _Refinement:
         return before <= _SETTLED
 
     def consider_silence(self) -> None:
-        """Without a penalty, rows that are fitted to rounding have multipliers that are nothing but rounding: zero."""
-        silent = replace(self.best, beta=np.zeros_like(self.best.beta))
-        if self.equations.delta == 0.0 and self.equations.assess(silent).difference < self.best_gap:
-            self.best = silent
+        """Try multipliers zero, where those found are nothing but rounding: at rows that are fitted perfectly."""
+        equations, best = self.equations, self.best
+        silent = np.zeros_like(best.beta)
+        if math.isinf(equations.scale) and np.ptp(equations.y) == 0.0:  # a free intercept alone fits constant targets
+            fits = _Point(np.zeros_like(best.w), float(equations.y[0]), silent)
+        elif equations.delta == 0.0:
+            fits = replace(best, beta=silent)
+        else:
+            return
+        if equations.assess(fits).difference <= max(0.0, self.best_gap):
+            self.best = fits
 
     def _keep(self, at: _Point) -> bool:
         seen = self.equations.assess(at)
@@ -274,7 +338,7 @@ class _Refinement:
         return improved
 
 
-def _by_cholesky(equations: _Equations) -> Inverse | None:
+def _cholesky_inverse(equations: _Equations) -> Inverse | None:
     """S formed and factored; None where it is too close to singular to be trusted."""
     S = equations.passes.products(equations.C)
     equations.n_passes += 1.0
@@ -288,10 +352,30 @@ def _by_cholesky(equations: _Equations) -> Inverse | None:
         R = cholesky(S * unit * unit[:, None], overwrite_a=True, check_finite=False)
     except LinAlgError:
         return None
-    return _by_two_triangles(R, unit) if np.min(np.diag(R)) ** 2 >= _WELL_CONDITIONED else None
+    return _two_triangles(R, unit) if np.min(np.diag(R)) ** 2 >= _WELL_CONDITIONED else None
 
 
-def _by_two_triangles(R: Matrix, unit: Vector) -> Inverse:
+def _gram_inverse(equations: _Equations) -> Inverse:
+    """M formed and factored. It is positive definite: what rounding can do to it, refinement undoes."""
+    X = equations.problem.source.take(slice(None))
+    if sparse.issparse(X):
+        M = (as_double(X) @ as_double(X).T).toarray()
+    else:  # a few columns at a time: X may be in single precision, and large
+        M = np.zeros((len(X), len(X)))
+        width = max(1, _BLOCK_BYTES // (8 * len(X)))
+        for left in range(0, X.shape[1], width):
+            columns = as_double(X[:, left : left + width])
+            M += columns @ columns.T
+    equations.n_passes += 1.0
+    M /= equations.delta
+    M[np.diag_indices_from(M)] += 1.0 / equations.C
+    unit = 1.0 / np.sqrt(np.diag(M))
+    M *= unit * unit[:, None]
+    M[np.diag_indices_from(M)] += len(M) * _EPSILON
+    return _two_triangles(cholesky(M, overwrite_a=True, check_finite=False), unit)
+
+
+def _two_triangles(R: Matrix, unit: Vector) -> Inverse:
     """The inverse of S = U^-1 R'R U^-1 with U = diag(unit)."""
 
     def inverse(right: Vector) -> Vector:
@@ -302,7 +386,7 @@ def _by_two_triangles(R: Matrix, unit: Vector) -> Inverse:
     return inverse
 
 
-def _by_triangle(equations: _Equations) -> Inverse:
+def _triangle_inverse(equations: _Equations) -> Inverse:
     """A triangle of S from orthogonal steps over centred rows; the pseudo-inverse of S where it is singular."""
     d = equations.passes.n_features
     mean = math.sqrt(max(0.0, equations.t - equations.t**2 * equations.q))
@@ -311,7 +395,7 @@ def _by_triangle(equations: _Equations) -> Inverse:
         parts.append(math.sqrt(equations.delta) * np.eye(d))
     R = np.vstack(parts) if parts else np.zeros((0, d))
     root, n = np.sqrt(equations.C), equations.passes.n_rows
-    rows = max(d, _TRIANGLE_BYTES // (8 * max(1, d)))
+    rows = max(2 * d, _BLOCK_BYTES // (8 * d))
     for top in range(0, n, rows):
         span = slice(top, min(top + rows, n))
         X = as_double(equations.problem.source.take(span))
@@ -325,7 +409,7 @@ def _by_triangle(equations: _Equations) -> Inverse:
     if len(R) == d and np.all(length > 0.0):
         unit = 1.0 / length
         if svd(R * unit, compute_uv=False, check_finite=False)[-1] > negligible:
-            return _by_two_triangles(R * unit, unit)
+            return _two_triangles(R * unit, unit)
     _, sigma, V = svd(R, full_matrices=False, check_finite=False)
     kept = sigma > negligible * sigma[0]
     sigma, V = sigma[kept], V[kept]
@@ -333,10 +417,10 @@ def _by_triangle(equations: _Equations) -> Inverse:
 
 
 class _ConjugateGradients:
-    """S^-1 by conjugate gradients, scaled by the diagonal where a penalty makes the answer unique.
+    """S^-1 by conjugate gradients, scaled by the diagonal where there is a penalty and no lack of rows.
 
-    Without a penalty nothing is scaled: from zero the iterates stay among the combinations of rows, and so lead to the
-    shortest minimiser.
+    Unscaled, the iterates stay among the combinations of rows. With fewer rows than features these are few; without a
+    penalty they lead to the shortest minimiser.
     """
 
     def __init__(self, equations: _Equations, max_iter: int | None, end: float):
@@ -344,7 +428,7 @@ class _ConjugateGradients:
         self.left = max_iter or 10 * equations.passes.n_features + 1000
         self.shift = equations.t**2 * equations.q
         self.scale = np.ones_like(equations.m)
-        if equations.delta > 0.0:
+        if equations.delta > 0.0 and equations.passes.n_rows >= equations.passes.n_features:
             spread = equations.passes.squared_combination(equations.C) - self.shift * np.square(equations.m)
             self.scale = 1.0 / (equations.delta + np.maximum(spread, 0.0))
 

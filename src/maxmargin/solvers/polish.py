@@ -30,7 +30,8 @@ from maxmargin.problems import LinearProblem, Problem
 from maxmargin.solvers.feasible import balanced
 
 _MAX_ROUNDS = 12
-_MAX_FREE = 1500  # a dense least-squares solve of this size takes seconds
+_MAX_WEIGHTS = 300
+_MAX_FREE = 1000  # a dense least-squares solve of this size takes a second
 
 
 def polish(problem: Problem, alpha: Vector, box: DualBox, diagonal: Vector) -> tuple[Vector, Assessment]:
@@ -71,13 +72,20 @@ def _step(problem: Problem, alpha: Vector, b: float, box: DualBox, diagonal: Vec
     missing = -(slope(moved) + box.absolute * np.sign(heading))[free]
 
     surplus = float(np.sum(signs * moved))
-    if isinstance(problem, LinearProblem) and problem.intercept.scale in (0.0, np.inf):
+    if _keeps_weights(problem):
+        assert isinstance(problem, LinearProblem)
         change = _linear_change(problem, free, signs, missing, box, surplus)
     else:
         change = _kernel_change(problem, free, signs, missing, box, surplus)
     moved[free] += change
     moved = np.clip(moved, box.lower, box.upper)
     return balanced(moved, signs, box) if problem.intercept.is_free else moved
+
+
+def _keeps_weights(problem: Problem) -> bool:
+    """Whether the equations are better written with the weights as unknowns: few features, perhaps badly scaled."""
+    few = isinstance(problem, LinearProblem) and problem.source.n_features <= _MAX_WEIGHTS
+    return few and problem.intercept.scale in (0.0, np.inf)
 
 
 def _kernel_change(
