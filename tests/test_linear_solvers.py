@@ -127,3 +127,17 @@ def test_no_warning_on_real_data_sets(shared_data):
     X, y = load_svmlight_file(str(shared_data / "a9a.bz2"), n_features=123)
     for loss in ("hinge", "squared_hinge"):
         assert LinearSVC(loss=loss).fit(X, y).certificate_.status is Status.CONVERGED
+
+
+def test_repeated_and_unsorted_columns_of_a_sparse_row_are_summed(rng):
+    """Some programs write a sparse matrix with the same column twice in a row."""
+    X = rng.normal(size=(60, 4))
+    y = np.where(X[:, 0] + 0.3 * rng.normal(size=60) > 0, 1, 0)
+    columns = np.tile([3, 1, 0, 2, 1], 60)
+    values = np.column_stack([X[:, 3], 0.25 * X[:, 1], X[:, 0], X[:, 2], 0.75 * X[:, 1]]).ravel()
+    twice = sparse.csr_matrix((values, columns, np.arange(0, 301, 5)), shape=(60, 4))
+    for loss in ("hinge", "squared_hinge"):
+        plain, repeated = LinearSVC(loss=loss).fit(X, y), LinearSVC(loss=loss).fit(twice, y)
+        assert_allclose(repeated.coef_, plain.coef_, atol=1e-7)
+        repeated.certificate_.verify(twice, y)
+    assert twice.nnz == 300  # the user's matrix is left as it was

@@ -1,6 +1,24 @@
 """Data as restartable blocks: a pass over the data is a `for` loop over `source.block(k)`."""
 
-from maxmargin.data.arrays import ArraySource, as_double, as_rows, count_rows, squared_norms, take_rows
+from maxmargin.data.arrays import (
+    ArraySource,
+    as_double,
+    as_rows,
+    as_vectors,
+    count_rows,
+    squared_norms,
+    take_rows,
+)
 from maxmargin.data.source import Block, Source
 
-__all__ = ["ArraySource", "Block", "Source", "as_double", "as_rows", "count_rows", "squared_norms", "take_rows"]
+__all__ = [
+    "ArraySource",
+    "Block",
+    "Source",
+    "as_double",
+    "as_rows",
+    "as_vectors",
+    "count_rows",
+    "squared_norms",
+    "take_rows",
+]

@@ -9,6 +9,7 @@ from scipy import sparse
 
 from maxmargin._types import RowIndex, Rows, Vector
 from maxmargin.data.source import Block
+from maxmargin.errors import DataError, DataTypeError
 
 _BLOCK_BYTES = 8 << 20  # of the block in double precision: fits the outer caches, amortises the Python around it
 
@@ -19,8 +20,30 @@ def count_rows(X: Rows) -> int:
 
 
 def as_rows(X: Rows) -> Rows:
-    """Rows as a CSR matrix or an array: tables, lists and other sparse layouts are brought into one of these."""
-    return X.tocsr() if sparse.issparse(X) else np.asarray(X)
+    """Rows as a CSR matrix or an array: tables, lists and other sparse layouts are brought into one of these.
+
+    Rows of a CSR matrix come out sorted and without repeated columns, in a copy where they did not come in so.
+    """
+    if not sparse.issparse(X):
+        return np.asarray(X)
+    rows = X.tocsr()
+    if not rows.has_canonical_format:
+        rows = rows.copy()
+        rows.sum_duplicates()
+    return rows
+
+
+def as_vectors(X: Rows, taker: str, hint: str = "") -> Rows:
+    """Rows of real numbers, float32 or float64, or an error in the name of the `taker`; integers become float64."""
+    rows = as_rows(X)
+    if rows.ndim != 2:
+        raise DataError(
+            f"{taker} takes a matrix with one row a vector, got an array of shape {rows.shape}. "
+            "A single vector x is x.reshape(1, -1)."
+        )
+    if rows.dtype.kind not in "fiub":
+        raise DataTypeError(f"{taker} takes real numbers, got values of type {rows.dtype}.{hint}")
+    return rows if rows.dtype in (np.float32, np.float64) else rows.astype(np.float64)
 
 
 def take_rows(X: Rows, rows: RowIndex | slice) -> Rows:

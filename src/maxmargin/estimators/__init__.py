@@ -1,23 +1,40 @@
-"""Estimators: thin. Check the input, build the problem, solve it, certify it, store it."""
+"""Estimators: thin. Check the input, build the problem, solve it, certify it, store it.
 
-from maxmargin.estimators.files import load
-from maxmargin.estimators.linear_regression import LinearRegression
-from maxmargin.estimators.linear_svc import LinearSVC
-from maxmargin.estimators.linear_svr import LinearSVR
-from maxmargin.estimators.logistic_regression import LogisticRegression
-from maxmargin.estimators.ridge import Ridge
-from maxmargin.estimators.softmax_regression import SoftmaxRegression
-from maxmargin.estimators.svc import SVC
-from maxmargin.estimators.svr import SVR
+Each is imported when it is first used, so that one that needs no compiled loop does not load the compiler.
+"""
 
-__all__ = [
-    "SVC",
-    "SVR",
-    "LinearRegression",
-    "LinearSVC",
-    "LinearSVR",
-    "LogisticRegression",
-    "Ridge",
-    "SoftmaxRegression",
-    "load",
-]
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from maxmargin.estimators.files import load as load
+    from maxmargin.estimators.linear_regression import LinearRegression as LinearRegression
+    from maxmargin.estimators.linear_svc import LinearSVC as LinearSVC
+    from maxmargin.estimators.linear_svr import LinearSVR as LinearSVR
+    from maxmargin.estimators.logistic_regression import LogisticRegression as LogisticRegression
+    from maxmargin.estimators.ridge import Ridge as Ridge
+    from maxmargin.estimators.softmax_regression import SoftmaxRegression as SoftmaxRegression
+    from maxmargin.estimators.svc import SVC as SVC
+    from maxmargin.estimators.svr import SVR as SVR
+
+_FILES = {
+    "SVC": "svc",
+    "SVR": "svr",
+    "LinearRegression": "linear_regression",
+    "LinearSVC": "linear_svc",
+    "LinearSVR": "linear_svr",
+    "LogisticRegression": "logistic_regression",
+    "Ridge": "ridge",
+    "SoftmaxRegression": "softmax_regression",
+    "load": "files",
+}
+
+__all__ = list(_FILES)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _FILES:
+        return getattr(importlib.import_module(f"maxmargin.estimators.{_FILES[name]}"), name)
+    raise AttributeError(f"module 'maxmargin.estimators' has no attribute {name!r}")

@@ -17,6 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _num_samples, validate_data
 
 from maxmargin._types import Labels, Rows, Vector
+from maxmargin.data import as_rows
 from maxmargin.errors import DataError, DataTypeError, ParameterError
 from maxmargin.problems import Intercept
 
@@ -45,7 +46,8 @@ def check_rows(estimator: BaseEstimator, X: Rows, *, on: str, reset: bool, count
     with our_errors():
         if not count_columns:
             return check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
-        return validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32])
+        rows = validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32])
+        return as_rows(rows)  # loops over a sparse row count on columns that are sorted and unique
 
 
 def _is_strings(X: Rows) -> bool:

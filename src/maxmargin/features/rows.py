@@ -6,28 +6,15 @@ import math
 from numbers import Integral, Real
 
 import numpy as np
-from scipy import sparse
 
 from maxmargin._types import RowIndex, Rows
-from maxmargin.errors import DataError, DataTypeError, ParameterError
+from maxmargin.data import as_vectors
+from maxmargin.errors import ParameterError
 
 
 def as_rows(X: Rows) -> Rows:
-    """X as a dense array or a CSR matrix of float32 or float64; integers become float64."""
-    rows: Rows = X.tocsr() if sparse.issparse(X) else np.asarray(X)
-    if rows.ndim != 2:
-        raise DataError(
-            f"a feature map takes a matrix with one row a vector, got an array of shape {rows.shape}. "
-            "A single vector x is x.reshape(1, -1)."
-        )
-    if rows.dtype.kind not in "fiub":
-        raise DataTypeError(f"a feature map takes real numbers, got values of type {rows.dtype}.")
-    if rows.dtype not in (np.float32, np.float64):
-        rows = rows.astype(np.float64)
-    if sparse.issparse(rows) and not rows.has_canonical_format:
-        rows = rows.copy()
-        rows.sum_duplicates()
-    return rows
+    """X as a dense array or a CSR matrix of float32 or float64."""
+    return as_vectors(X, "a feature map")
 
 
 def children(counts: RowIndex) -> tuple[RowIndex, RowIndex]:

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from maxmargin._types import Rows, Vector
-from maxmargin.errors import DataError, DataTypeError
+from maxmargin.data import as_vectors
+from maxmargin.errors import DataError
 
 KernelMatrix: TypeAlias = NDArray[Any]
 """Values of a kernel, one row a left argument: float32 where both sides are float32, float64 otherwise."""
@@ -20,27 +21,9 @@ _CHUNK_ROWS = 2048
 
 
 def as_rows(X: Rows) -> Rows:
-    """X as a dense array or a CSR matrix of float32 or float64; copied only where it has to change.
-
-    Integers become float64. Rows of a CSR matrix come out sorted and without repeated columns.
-    """
-    rows: Rows = X.tocsr() if sparse.issparse(X) else np.asarray(X)
-    if rows.ndim != 2:
-        raise DataError(
-            f"a kernel on vectors takes a matrix with one row a vector, got an array of shape {rows.shape}. "
-            "A single vector x is x.reshape(1, -1)."
-        )
-    if rows.dtype.kind not in "fiub":
-        raise DataTypeError(
-            f"a kernel on vectors takes real numbers, got values of type {rows.dtype}. "
-            "For strings use EditDistance, a FeatureMap or a function of your own."
-        )
-    if rows.dtype not in (np.float32, np.float64):
-        rows = rows.astype(np.float64)
-    if sparse.issparse(rows) and not rows.has_canonical_format:
-        rows = rows.copy()
-        rows.sum_duplicates()
-    return rows
+    """X as a dense array or a CSR matrix of float32 or float64; copied only where it has to change."""
+    hint = " For strings use EditDistance, a FeatureMap or a function of your own."
+    return as_vectors(X, "a kernel on vectors", hint)
 
 
 def as_pair(A: Rows, B: Rows) -> tuple[Rows, Rows]:

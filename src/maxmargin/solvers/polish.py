@@ -104,7 +104,7 @@ def _kernel_change(
         system, right = Q, missing
     # Symmetric scaling first: the rows of kernels and of the balance can differ by many orders of magnitude.
     unit = 1.0 / np.sqrt(np.maximum(np.max(np.abs(system), axis=1), 1e-300))
-    change = unit * _solved(system * np.outer(unit, unit), unit * right)
+    change: Vector = unit * _solved(system * np.outer(unit, unit), unit * right)
     return change[: len(free)]
 
 
@@ -136,7 +136,7 @@ def _linear_change(
     right = np.concatenate([np.zeros(d), missing, [-surplus] * e])
     row = 1.0 / np.max(np.abs(system), axis=1)
     column = 1.0 / np.maximum(np.max(np.abs(system * row[:, None]), axis=0), 1e-300)
-    change = column * _solved(system * np.outer(row, column), row * right)
+    change: Vector = column * _solved(system * np.outer(row, column), row * right)
     return change[d : d + m]
 
 
