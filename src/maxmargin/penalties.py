@@ -117,10 +117,34 @@ class ElasticNet(Penalty):
         return kept / (1.0 + step * self.l2)
 
 
+@dataclass(frozen=True)
+class Box(Penalty):
+    """0 where |w_j| <= radius_j for every j, else infinite; conjugate sum_j radius_j |v_j|.
+
+    An infinite radius is no penalty at all.
+    """
+
+    radius: Vector
+    name: ClassVar[str] = "no"
+
+    def value(self, w: Vector) -> float:
+        """0 in the box."""
+        return 0.0 if np.all(np.abs(w) <= self.radius) else np.inf
+
+    def conjugate(self, v: Vector) -> float:
+        """Sum of radius_j |v_j|."""
+        used = v != 0.0
+        return float(self.radius[used] @ np.abs(v[used]))
+
+    def proximal_step(self, w: Vector, step: float) -> Vector:
+        """The nearest point of the box."""
+        return np.clip(w, -self.radius, self.radius)
+
+
 def from_record(record: dict[str, Any]) -> Penalty:
     """Penalty whose `to_record` gave `record`."""
     parameters = dict(record)
-    kinds: dict[str, type[Penalty]] = {kind.__name__: kind for kind in (L2, L1, ElasticNet)}
+    kinds: dict[str, type[Penalty]] = {kind.__name__: kind for kind in (L2, L1, ElasticNet, Box)}
     kind = parameters.pop("kind", None)
     if kind not in kinds:
         raise ModelFileError(f"the model file names a penalty {kind!r} that this version does not know.")

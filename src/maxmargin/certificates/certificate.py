@@ -164,7 +164,7 @@ def relative(gap: float, primal: float, rounding: float) -> float:
     """Gap / |primal|; where the primal value is zero the gap is either rounding or infinitely large."""
     if math.isnan(gap) or not math.isfinite(primal):
         return gap
-    if primal == 0.0:
+    if abs(primal) <= rounding:
         return 0.0 if abs(gap) <= rounding else math.copysign(math.inf, gap)
     return gap / abs(primal)
 

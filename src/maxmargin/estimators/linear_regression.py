@@ -16,9 +16,10 @@ from maxmargin.estimators.linear_machine import LinearMachine
 from maxmargin.estimators.machine import Training
 from maxmargin.estimators.validation import check_numbers, check_same_length, check_weights
 from maxmargin.losses import Squared
+from maxmargin.penalties import Box
 from maxmargin.problems import LinearProblem, Regression, Specification
 from maxmargin.solvers import Solver
-from maxmargin.solvers.least_squares import Box, LeastSquares, Method, box_around
+from maxmargin.solvers.least_squares import LeastSquares, Method, box_around
 
 
 class LeastSquaresMachine(RegressorMixin, LinearMachine):  # type: ignore[misc]  # scikit-learn is untyped

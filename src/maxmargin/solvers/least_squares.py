@@ -55,7 +55,7 @@ from maxmargin.data import as_double
 from maxmargin.data.passes import Passes
 from maxmargin.errors import ParameterError
 from maxmargin.losses import Squared
-from maxmargin.penalties import L2, Penalty
+from maxmargin.penalties import L2, Box
 from maxmargin.problems import History, LinearProblem, Problem, Solution, Status
 from maxmargin.solvers.solver import Solver
 
@@ -69,30 +69,6 @@ _SETTLED = 1e-8  # relative change of w at which corrections may stop shrinking
 _CG_DIGITS = 1e-10
 _BLOCK_BYTES = 8 << 20
 _EPSILON = float(np.finfo(np.float64).eps)
-
-
-@dataclass(frozen=True)
-class Box(Penalty):
-    """0 where |w_j| <= radius_j for every j, else infinite; conjugate sum_j radius_j |v_j|.
-
-    An infinite radius is no penalty at all.
-    """
-
-    radius: Vector
-    name: ClassVar[str] = "no"
-
-    def value(self, w: Vector) -> float:
-        """0 in the box."""
-        return 0.0 if np.all(np.abs(w) <= self.radius) else np.inf
-
-    def conjugate(self, v: Vector) -> float:
-        """Sum of radius_j |v_j|."""
-        used = v != 0.0
-        return float(self.radius[used] @ np.abs(v[used]))
-
-    def proximal_step(self, w: Vector, step: float) -> Vector:
-        """The nearest point of the box."""
-        return np.clip(w, -self.radius, self.radius)
 
 
 def box_around(problem: LinearProblem, weights: Vector) -> Box:
