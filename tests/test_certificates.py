@@ -219,3 +219,18 @@ def test_a_matrix_with_a_negative_eigenvalue_is_no_kernel_and_proves_nothing():
         ArraySource(K, np.array([-1.0, 1.0]), np.ones(2)), Hinge(), 1.0, Intercept.FREE, Precomputed()
     )
     assert math.isnan(assess(problem, np.ones(2), None, None).gap)
+
+
+def test_verify_compares_the_vectors_and_labels_that_predictions_use():
+    for model, X, y in ((SVC(), X2, y2), (SVC(), X3, y3), (SVR(), X3[:, :3], X3[:, 3])):
+        model.fit(X, y)
+        model.support_vectors_ = model.support_vectors_ + 5.0
+        with pytest.raises(CertificateError, match="support vectors"):
+            model.certificate_.verify(X, y)
+    for model in (SVC(), LinearSVC()):
+        model.fit(X2, y2)
+        model.classes_ = model.classes_[::-1]
+        with pytest.raises(CertificateError):
+            model.certificate_.verify(X2, y2)
+    with pytest.raises(CertificateError, match="support vectors"):
+        SVC().fit(X2, y2).certificate_.verify(X2 + 5.0, y2)  # the same Gaussian kernel matrix, but other data

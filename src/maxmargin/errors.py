@@ -113,6 +113,6 @@ class NotSeparableError(MaxMarginError, ValueError):
 def unknown_name(what: str, given: object, known: Iterable[str]) -> ParameterError:
     """Error for a name that is not in a list, with the nearest one that is."""
     names = sorted(known)
-    near = difflib.get_close_matches(str(given), names, n=1, cutoff=0.5)
+    near = difflib.get_close_matches(str(given).lower(), names, n=1, cutoff=0.5)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     return ParameterError(f"{what}={given!r} is not known.{hint} Known: {', '.join(map(repr, names))}.")

@@ -14,7 +14,7 @@ from maxmargin.certificates.assessment import Assessment, assess
 from maxmargin.certificates.claim import Claim, Point
 from maxmargin.data import as_rows
 from maxmargin.errors import CertificateError
-from maxmargin.problems import Problem, Solution, Specification, Status
+from maxmargin.problems import Problem, Solution, Specification, Status, Task
 
 _AGREEMENT = 1e-9  # relative; two machines add in different orders, and a lie of this size helps nobody
 
@@ -64,12 +64,17 @@ class Certificate:
     parts: tuple[Certificate, ...] = ()
     claim: Claim | None = field(default=None, repr=False, compare=False)
 
-    def about(self, points: Sequence[Point]) -> Certificate:
-        """The same certificate, vouching for points that a model holds, one a part."""
+    def about(self, points: Sequence[Point], tasks: Sequence[Task] | None = None) -> Certificate:
+        """The same certificate, vouching for points that a model holds, one a part, and for the labels it gives."""
         if self.parts:
-            return replace(self, parts=tuple(part.about([at]) for part, at in zip(self.parts, points, strict=True)))
+            named = [None] * len(points) if tasks is None else [[task] for task in tasks]
+            parts = zip(self.parts, points, named, strict=True)
+            return replace(self, parts=tuple(part.about([at], task) for part, at, task in parts))
         assert self.claim is not None
-        return replace(self, claim=replace(self.claim, point=points[0]))
+        specification = self.claim.specification
+        if tasks is not None:
+            specification = replace(specification, task=tasks[0])
+        return replace(self, claim=replace(self.claim, point=points[0], specification=specification))
 
     def verify(self, X: Rows, y: Labels, sample_weight: Vector | None = None) -> Certificate:
         """Recompute everything from the model and the data alone; raise `CertificateError` if it disagrees.
@@ -122,8 +127,9 @@ class Certificate:
             if stated == found or (math.isnan(stated) and math.isnan(found)):
                 continue
             if not abs(stated - found) <= slack:
+                which = f" of {self.claim.specification.task}" if self.claim is not None else ""
                 raise CertificateError(
-                    f"the certificate states {name} = {stated!r}, but the model and the data give {found!r}. "
+                    f"the certificate{which} states {name} = {stated!r}, but the model and the data give {found!r}. "
                     "Either these are not the data the model was trained on, or the model was changed after training."
                 )
         if self.status is Status.CONVERGED and again.status is not Status.CONVERGED:
@@ -151,7 +157,7 @@ class Certificate:
         if self.reason:
             table.append(("note", self.reason))
         if self.parts:
-            table.append(("parts", f"{len(self.parts)} sub-problems; the numbers above are their sums"))
+            table.append(("parts", f"{len(self.parts)} sub-problems: values are sums, violation and status the worst"))
         return table
 
     def __str__(self) -> str:

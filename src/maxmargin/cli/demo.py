@@ -48,8 +48,8 @@ def demo(
     console.print(_side_by_side(models), soft_wrap=False)
     again = [model.certificate_.verify(X, y) for model in models.values()]
     worst = max((abs(seen.gap) + seen.rounding) / seen.primal for seen in again)
-    console.print(f"Verified from the data: recomputed from the {len(X)} rows alone, every number agrees.")
-    console.print(f"No machine can lower its objective by more than {worst:.0e} of it, rounding included.\n")
+    console.print(f"Verified from the data: recomputed from the models and the {len(X)} rows, every number agrees.")
+    console.print(f"No machine can lower its objective by more than {1.05 * worst:.1e} of it, rounding included.\n")
     if not no_picture:
         try:
             _draw(models, X, y, output)

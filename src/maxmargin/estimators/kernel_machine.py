@@ -54,6 +54,12 @@ class KernelMachine(Machine):
         self._n_train = count_rows(X)
         self.support_vectors_ = np.empty((0, 0)) if self._kernel.on == "matrix" else X[support]
 
+    def _kept_vectors(self, members: RowIndex | None = None) -> Rows | None:
+        """Support vectors that predictions use; a precomputed kernel has none."""
+        if self._kernel.on == "matrix":
+            return None
+        return self.support_vectors_ if members is None else self.support_vectors_[members]
+
     def _scores(self, X: Rows, coefficients: Matrix) -> Matrix:
         """sum_j coefficients_jk k(x, support vector j), one column a machine."""
         check_is_fitted(self)

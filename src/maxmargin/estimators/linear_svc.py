@@ -162,6 +162,8 @@ class LinearSVC(ClassifierMixin, LinearMachine):  # type: ignore[misc]  # scikit
     def _check_choices(self) -> None:
         if self.loss not in _LOSSES:
             raise unknown_name("loss", self.loss, _LOSSES)
+        if self.penalty == "l1":
+            raise ParameterError("penalty='l1' is not there yet; the penalty of this version is 'l2'.")
         if self.penalty != "l2":
             raise unknown_name("penalty", self.penalty, ["l2"])
         if self.multi_class != "ovr":

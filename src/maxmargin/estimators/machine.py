@@ -14,9 +14,9 @@ from sklearn.base import BaseEstimator
 from maxmargin._types import Labels, Rows, Vector
 from maxmargin.backends.threads import thread_count
 from maxmargin.certificates import Certificate, Point, certify, combine
-from maxmargin.errors import NotConvergedWarning, NotSeparableError, unknown_name
+from maxmargin.errors import NotConvergedWarning, NotSeparableError, ParameterError, unknown_name
 from maxmargin.estimators.validation import check_max_iter, check_max_seconds, check_memory, check_positive, check_seed
-from maxmargin.problems import History, Specification, Status
+from maxmargin.problems import History, Specification, Status, Task
 from maxmargin.solvers import Solver, solver_named, untrained
 from maxmargin.solvers.hard_margin import SeparabilityProof
 
@@ -45,6 +45,8 @@ class Machine(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
         """The solver asked for; every parameter that is not about the model is checked here."""
         thread_count(self.n_jobs)
         check_memory(self.memory)
+        if self.device == "cuda":
+            raise ParameterError("device='cuda' is not there yet. Known: 'auto', 'cpu'.")
         if self.device not in ("auto", "cpu"):
             raise unknown_name("device", self.device, ("auto", "cpu"))
         return solver_named(
@@ -114,13 +116,17 @@ class Machine(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
         """How far the model is from optimal, bound to the attributes as they are now: `verify` finds any change."""
         if not hasattr(self, "_certificate"):
             raise AttributeError(f"{type(self).__name__} has no certificate_ before fit")
-        return self._certificate.about(self._points())
+        return self._certificate.about(self._points(), self._tasks())
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a file that `maxmargin.load` reads: arrays and text, never code."""
         from maxmargin.estimators.files import save
 
         save(self, path)
+
+    def _tasks(self) -> Sequence[Task] | None:
+        """The sub-problems that the labels of a classifier stand for; None for a regressor."""
+        return None
 
     def _points(self) -> list[Point]:
         """The answers as the fitted attributes hold them, one a sub-problem."""

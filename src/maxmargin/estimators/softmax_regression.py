@@ -18,7 +18,7 @@ from maxmargin.estimators.machine import Training
 from maxmargin.estimators.validation import check_cost, check_labels, check_same_length, check_weights
 from maxmargin.estimators.weights import class_factors, classes_with_weight
 from maxmargin.losses import Logistic, Softmax
-from maxmargin.problems import AllClasses, History, Pair, Problem, Solution, Specification, Status
+from maxmargin.problems import AllClasses, History, Pair, Problem, Solution, Specification, Status, Task
 from maxmargin.solvers import Solver
 from maxmargin.solvers.softmax_newton import SoftmaxNewton
 
@@ -101,6 +101,10 @@ class ProbabilityMachine(ClassifierMixin, LinearMachine):  # type: ignore[misc] 
         self.coef_ = np.ascontiguousarray(np.atleast_2d(weights.T))
         self.intercept_ = np.array(point.bias, dtype=np.float64).reshape(len(self.coef_))
         self._support, self._coefficients = [point.support], [point.coefficients]
+
+    def _tasks(self) -> list[Task]:
+        classes = self.classes_.tolist()
+        return [AllClasses(tuple(classes)) if self._is_softmax(len(classes)) else Pair(*classes)]
 
     def _points(self) -> list[Point]:
         weights = self.coef_[0] if self._coefficients[0].ndim == 1 else self.coef_.T

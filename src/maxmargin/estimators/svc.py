@@ -47,6 +47,7 @@ class SVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn
         Cost of slack, positive; infinity asks for a hard margin and raises `NotSeparableError` where there is none.
     kernel
         "rbf", "linear", "poly", "sigmoid", "laplacian", "precomputed", a `maxmargin.kernels` object, or a callable.
+        The solver of this version needs a kernel matrix without negative eigenvalues, which "sigmoid" rarely has.
     degree, gamma, coef0
         Parameters of the kernels that are given by name; gamma is "scale", "auto" or a number.
     tol
@@ -177,7 +178,7 @@ class SVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn
                 kernel=self._kernel,
                 class_weight=factors,
             )
-            for task in self._pairs()
+            for task in self._tasks()
         ]
         training = self._train(specifications, X, y, weight)
         self._store(training.points, X, y)
@@ -190,7 +191,7 @@ class SVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn
         if self.decision_function_shape not in ("ovr", "ovo"):
             raise unknown_name("decision_function_shape", self.decision_function_shape, ("ovr", "ovo"))
 
-    def _pairs(self) -> list[Pair]:
+    def _tasks(self) -> list[Pair]:
         """The sub-problems. Two classes: the second is positive. More: the first of each pair is, as in LIBSVM."""
         labels = self.classes_.tolist()
         if len(labels) == 2:
@@ -231,12 +232,13 @@ class SVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn
 
     def _points(self) -> list[Point]:
         if len(self.classes_) == 2:
-            return [Point(self.support_, self.dual_coef_[0], None, self.intercept_[0:1])]
+            return [Point(self.support_, self.dual_coef_[0], None, self.intercept_[0:1], self._kept_vectors())]
         columns = self._machine_coefficients()
         points = []
         for k, pair in enumerate(self._pair_numbers()):
             members = np.flatnonzero(np.isin(self._support_class, pair) & (columns[:, k] != 0.0))
-            points.append(Point(self.support_[members], columns[members, k], None, self.intercept_[k : k + 1]))
+            vectors = self._kept_vectors(members)
+            points.append(Point(self.support_[members], columns[members, k], None, self.intercept_[k : k + 1], vectors))
         return points
 
     def decision_function(self, X: Rows) -> Vector:
@@ -271,7 +273,7 @@ class SVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn
         check_is_fitted(self)
         if len(self.classes_) != 2:
             raise DataError(f"margins are those of two classes; this model has {len(self.classes_)}.")
-        targets = self._pairs()[0].targets(check_known_labels(y, self.classes_))
+        targets = self._tasks()[0].targets(check_known_labels(y, self.classes_))
         length = float(self._weight_lengths(self._machine_coefficients())[0])
         return margins_of(self.decision_function(X), targets, length)
 

@@ -114,7 +114,7 @@ class SVR(RegressorMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn 
         return self.dual_coef_.T
 
     def _points(self) -> list[Point]:
-        return [Point(self.support_, self.dual_coef_[0], None, self.intercept_[0:1])]
+        return [Point(self.support_, self.dual_coef_[0], None, self.intercept_[0:1], self._kept_vectors())]
 
     def predict(self, X: Rows) -> Vector:
         """Predicted targets of rows."""

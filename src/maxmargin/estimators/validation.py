@@ -32,7 +32,12 @@ def our_errors() -> Iterator[None]:
     except TypeError as error:
         raise DataTypeError(str(error)) from error
     except ValueError as error:
-        raise DataError(str(error)) from error
+        raise DataError(_shortened(str(error))) from error
+
+
+def _shortened(message: str) -> str:
+    """The message, without the other models that scikit-learn goes on to recommend where it finds NaN."""
+    return message.split("\n")[0] + " Fill or drop such rows." if "contains NaN" in message else message
 
 
 def check_rows(estimator: BaseEstimator, X: Rows, *, on: str, reset: bool, count_columns: bool = True) -> Rows:
@@ -127,7 +132,9 @@ def check_weights(sample_weight: Any, n_rows: int) -> Vector | None:
 
 def check_cost(C: Any) -> float:
     """C as a positive number; infinity means a hard margin."""
-    if not isinstance(C, Real) or isinstance(C, (bool, np.bool_)) or not float(C) > 0:
+    if not isinstance(C, Real) or isinstance(C, (bool, np.bool_)):
+        raise ParameterError(f"C must be positive, a number; got C={C!r}, a {type(C).__name__}.")
+    if not float(C) > 0:
         raise ParameterError(f"C must be positive, got C={C!r}. Small C means a wide margin; try C=1.")
     return float(C)
 

@@ -6,7 +6,7 @@ import importlib
 from dataclasses import fields
 from typing import Any
 
-from maxmargin.errors import unknown_name
+from maxmargin.errors import ParameterError, unknown_name
 from maxmargin.solvers.solver import Solver
 
 SOLVERS = {
@@ -49,6 +49,10 @@ def solver_named(name: str | Solver, *, linear: bool, **settings: Any) -> Solver
     if isinstance(name, Solver):
         return name
     known = _LINEAR if linear else _KERNEL
+    if not linear and name in _LINEAR and name not in known:
+        raise ParameterError(
+            f"solver={name!r} is for linear machines such as LinearSVC. Known here: {', '.join(known)}."
+        )
     if not isinstance(name, str) or name not in known:
         raise unknown_name("solver", name, known)
     kind = solver_class(known[name])

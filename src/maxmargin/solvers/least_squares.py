@@ -154,7 +154,7 @@ class _Point:
 
 
 class _Missing(NamedTuple):
-    """Right side minus left side of each equation; of the last two, left minus right."""
+    """Right side minus left side of each equation."""
 
     rows: Vector
     features: Vector
