@@ -14,6 +14,11 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 
 import numpy as np  # noqa: E402 - after the environment is set
 import pytest  # noqa: E402
+from hypothesis import settings  # noqa: E402
+
+# The same examples in every run, and no deadline: a busy machine is not a failure.
+settings.register_profile("maxmargin", deadline=None, derandomize=True)
+settings.load_profile("maxmargin")
 
 
 @pytest.fixture

@@ -55,7 +55,8 @@ def assess(problem: Problem, alpha: Vector, weights: Vector | None, bias: float 
     pieces = problem.pieces(weights, beta)
     b = _intercept(problem, pieces, beta) if bias is None else bias
     primal = _primal(problem, pieces, b)
-    total = np.sum(beta, axis=0) if beta.ndim > 1 else math.fsum(beta)
+    # Column by column: along the rows NumPy adds one after the other, and long sums would seem out of balance.
+    total = np.sum(np.ascontiguousarray(beta.T), axis=1) if beta.ndim > 1 else math.fsum(beta)
     dual, reason = _dual(problem, pieces, beta, total)
     rounding = _rounding(problem, pieces, b, total, primal, dual)
     if not problem.is_convex:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import expit, xlogy
+from scipy.special import expit, xlog1py, xlogy
 
 from maxmargin._types import Vector
 from maxmargin.losses.base import MarginLoss
@@ -45,7 +45,7 @@ class Logistic(MarginLoss):
     def conjugate(self, u: Vector) -> Vector:
         """Negative entropy of p = -u."""
         p = np.clip(-u, 0.0, 1.0)
-        return np.where((u >= -1.0) & (u <= 0.0), xlogy(p, p) + xlogy(1.0 - p, 1.0 - p), np.inf)
+        return np.where((u >= -1.0) & (u <= 0.0), xlogy(p, p) + xlog1py(1.0 - p, -p), np.inf)
 
     def conjugate_subdifferential(self, u: Vector) -> tuple[Vector, Vector]:
         """log((1 - p) / p): the score at which the slope is u."""

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import log_softmax, logsumexp, softmax, xlogy
+from scipy.special import logsumexp, softmax, xlog1py, xlogy
 
 from maxmargin._types import Matrix, Vector
 from maxmargin.losses.base import Loss
@@ -50,17 +50,20 @@ class Softmax(Loss):
         return np.where(inside, np.sum(xlogy(p, p), axis=-1), np.inf)
 
     def score_value(self, f: Matrix, y: Vector) -> Vector:
-        """Log sum_k exp(f_k) - f_y."""
-        loss: Vector = -np.take_along_axis(log_softmax(f, axis=-1), _column(y), axis=-1)[:, 0]
-        return loss
+        """Log sum_k exp(f_k - f_y), which keeps the digits of a loss near zero."""
+        return self.value(f - np.take_along_axis(f, _column(y), axis=-1))
 
     def score_slope(self, f: Matrix, y: Vector) -> Matrix:
         """Probabilities minus the unit vector of the target."""
         return self.subgradient(f) - unit_vectors(y, f.shape[-1])
 
     def score_conjugate(self, v: Matrix, y: Vector) -> Vector:
-        """Negative entropy of p = v + e_y."""
-        return self.conjugate(v + unit_vectors(y, v.shape[-1]))
+        """Negative entropy of p = v + e_y; p_y near 1 keeps the digits that v_y has."""
+        own = unit_vectors(y, v.shape[-1])
+        others = np.maximum(v, 0.0) * (1.0 - own)
+        below_one = np.clip(np.sum(v * own, axis=-1), -1.0, 0.0)
+        entropy = np.sum(xlogy(others, others), axis=-1) + xlog1py(1.0 + below_one, below_one)
+        return np.where(np.isfinite(self.conjugate(v + own)), entropy, np.inf)
 
     def score_violation(self, f: Matrix, v: Matrix, y: Vector) -> Vector:
         """Largest difference between the slope and v over the classes."""

@@ -70,12 +70,15 @@ class LinearProblem(Problem):
         length = float(np.linalg.norm(w))
         size = np.abs(beta) if beta.ndim == 1 else np.sum(np.abs(beta), axis=1)
         combined = float(size @ lengths)
+        penalty, conjugate = self.penalty.value(w), self.penalty.conjugate(combination)
         return Pieces(
             scores=self.scores(w),
-            penalty=self.penalty.value(w),
-            conjugate_penalty=self.penalty.conjugate(combination),
+            penalty=penalty,
+            conjugate_penalty=conjugate,
             apart=0.5 * float(np.sum(np.square(w - combination))) if isinstance(self.penalty, L2) else 0.0,
             lengths=lengths,
             score_size=combined if weights is None else length,
-            penalty_size=combined * float(np.linalg.norm(combination)) + length**2,
+            penalty_size=combined * float(np.linalg.norm(combination)) + length**2
+            if isinstance(self.penalty, L2)
+            else sum(value for value in (penalty, conjugate) if np.isfinite(value)),
         )
