@@ -13,8 +13,8 @@ os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(tempfile.gettempdir()) / f"max
 os.environ.setdefault("MPLBACKEND", "Agg")
 
 import numpy as np  # noqa: E402 - after the environment is set
-import pytest  # noqa: E402
-from hypothesis import settings  # noqa: E402
+import pytest  # noqa: E402 - likewise
+from hypothesis import settings  # noqa: E402 - likewise
 
 # The same examples in every run, and no deadline: a busy machine is not a failure.
 settings.register_profile("maxmargin", deadline=None, derandomize=True)

@@ -30,7 +30,7 @@ def check(case, solution, tol=TOL):
 @pytest.mark.parametrize("case", LINEAR, ids=str)
 def test_the_default_reaches_every_optimum(case):
     seen = check(case, Automatic(tol=TOL).solve(case.problem))
-    assert seen.kkt_violation <= 1e-3
+    assert seen.kkt_violation <= TOL
 
 
 @pytest.mark.parametrize("case", [c for c in LINEAR if newton.solves(c.problem)], ids=str)

@@ -26,11 +26,11 @@ def children(counts: RowIndex) -> tuple[RowIndex, RowIndex]:
 
 def number_from(name: str, value: object, least: float, *, included: bool) -> float:
     """`value` as a float, or an error when it is not a finite number from `least` on."""
-    is_number = isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
-    if not is_number or not (value > least or (included and value == least)):  # type: ignore[operator]
+    number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
+    if not math.isfinite(number) or not (number > least or (included and number == least)):
         allowed = f"{'at least' if included else 'more than'} {least:g}"
         raise ParameterError(f"{name} must be a finite number, {allowed}, got {name}={value!r}.")
-    return float(value)  # type: ignore[arg-type]
+    return number
 
 
 def integer_from(name: str, value: object, least: int) -> int:

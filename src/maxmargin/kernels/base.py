@@ -83,14 +83,14 @@ class Kernel(ABC):
 
         if isinstance(other, Kernel):
             return Sum(self, other)
-        return Shifted(self, other) if is_number(other) else NotImplemented  # type: ignore[arg-type]
+        return Shifted(self, other) if is_number(other) else NotImplemented
 
     def __mul__(self, other: object) -> Kernel:
         from maxmargin.kernels.algebra import Product, Scaled
 
         if isinstance(other, Kernel):
             return Product(self, other)
-        return Scaled(other, self) if is_number(other) else NotImplemented  # type: ignore[arg-type]
+        return Scaled(other, self) if is_number(other) else NotImplemented
 
     def __pow__(self, exponent: int) -> Kernel:
         from maxmargin.kernels.algebra import Power

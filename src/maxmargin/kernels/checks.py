@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import math
 from numbers import Integral, Real
+from typing import TypeGuard
 
 from maxmargin.errors import ParameterError
 
 
-def is_number(value: object) -> bool:
+def is_number(value: object) -> TypeGuard[float]:
     """Whether `value` is a real number; True and False are not."""
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def finite(name: str, value: object, hint: str = "") -> float:
     """`value` as a float, or an error when it is not a finite number."""
-    if not is_number(value) or not math.isfinite(value):  # type: ignore[arg-type]
+    if not is_number(value) or not math.isfinite(value):
         raise ParameterError(f"{name} must be a finite number, got {name}={value!r}. {hint}".rstrip())
-    return float(value)  # type: ignore[arg-type]
+    return float(value)
 
 
 def positive(name: str, value: object, hint: str = "") -> float:
