@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import replace
 from typing import ClassVar
 
@@ -41,9 +40,7 @@ class LeastSquaresMachine(RegressorMixin, LinearMachine):  # type: ignore[misc] 
         """The solver asked for; the names of `_methods` are those of `LeastSquares`."""
         if not (isinstance(self.solver, str) and self.solver in self._methods):
             return self._settings()
-        plain = copy(self)
-        plain.solver = "auto"
-        checked = plain._settings()
+        checked = self._settings("auto")
         return LeastSquares(checked.tol, checked.max_iter, checked.max_seconds, self._methods[self.solver], self.n_jobs)
 
     def _store_points(self, points: list[Point]) -> None:

@@ -16,7 +16,7 @@ from maxmargin.backends.threads import thread_count
 from maxmargin.certificates import Certificate, Point, certify, combine
 from maxmargin.errors import NotConvergedWarning, NotSeparableError, ParameterError, unknown_name
 from maxmargin.estimators.validation import check_max_iter, check_max_seconds, check_memory, check_positive, check_seed
-from maxmargin.problems import History, Specification, Status, Task
+from maxmargin.problems import History, Solution, Specification, Status, Task
 from maxmargin.solvers import Solver, solver_named, untrained
 from maxmargin.solvers.hard_margin import SeparabilityProof
 
@@ -41,8 +41,8 @@ class Machine(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
     _certificate: Certificate
     _linear: ClassVar[bool]
 
-    def _settings(self) -> Solver:
-        """The solver asked for; every parameter that is not about the model is checked here."""
+    def _settings(self, solver: str | Solver | None = None) -> Solver:
+        """The solver asked for, or another by its name; every parameter that is not about the model is checked here."""
         thread_count(self.n_jobs)
         check_memory(self.memory)
         if self.device == "cuda":
@@ -50,7 +50,7 @@ class Machine(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
         if self.device not in ("auto", "cpu"):
             raise unknown_name("device", self.device, ("auto", "cpu"))
         return solver_named(
-            self.solver,
+            self.solver if solver is None else solver,
             linear=self._linear,
             tol=check_positive("tol", self.tol),
             max_iter=check_max_iter(self.max_iter),
@@ -60,17 +60,27 @@ class Machine(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
         )
 
     def _train(
-        self, specifications: Sequence[Specification], X: Rows, y: Labels, sample_weight: Vector | None
+        self,
+        specifications: Sequence[Specification],
+        X: Rows,
+        y: Labels,
+        sample_weight: Vector | None,
+        *,
+        solver: Solver | None = None,
+        start: Solution | None = None,
     ) -> Training:
-        """Build, solve and certify every sub-problem; after Ctrl-C the remaining ones stay untrained."""
-        solver = self._settings()
+        """Build, solve and certify every sub-problem; after Ctrl-C the remaining ones stay untrained.
+
+        `solver` takes the place of the one asked for; `start` is where it begins.
+        """
+        solver = self._settings() if solver is None else solver
         certificates: list[Certificate] = []
         histories: list[History] = []
         interrupted = False
         for specification in specifications:
             problem, rows = specification.problem(X, y, sample_weight)
             try:
-                solution = None if interrupted else solver.solve(problem)
+                solution = None if interrupted else solver.solve(problem, start)
             except KeyboardInterrupt:  # outside the loops that know how to stop: nothing was found yet
                 solution = None
             except NotSeparableError as error:

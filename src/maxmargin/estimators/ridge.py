@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -96,9 +95,8 @@ class Ridge(LeastSquaresMachine):
         """Train on rows X with targets y; a row of weight 2 is the row twice, of weight 0 its absence."""
         C, intercept = _cost(self.alpha), self._intercept()
         X, y, weight = self._checked(X, y, sample_weight)
-        trained = copy(self)
-        trained.solver = self._solver()
-        training = trained._train([Specification(Regression(), Squared(), C, intercept)], X, y, weight)
+        specification = Specification(Regression(), Squared(), C, intercept)
+        training = self._train([specification], X, y, weight, solver=self._solver())
         self._store_points(training.points)
         self._conclude(training, self._points())
         return self

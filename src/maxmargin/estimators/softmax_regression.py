@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
-from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -18,7 +16,7 @@ from maxmargin.estimators.machine import Training
 from maxmargin.estimators.validation import check_cost, check_labels, check_same_length, check_weights
 from maxmargin.estimators.weights import class_factors, classes_with_weight
 from maxmargin.losses import Logistic, Softmax
-from maxmargin.problems import AllClasses, History, Pair, Problem, Solution, Specification, Status, Task
+from maxmargin.problems import AllClasses, History, Pair, Solution, Specification, Status, Task
 from maxmargin.solvers import Solver
 from maxmargin.solvers.softmax_newton import SoftmaxNewton
 
@@ -85,14 +83,11 @@ class ProbabilityMachine(ClassifierMixin, LinearMachine):  # type: ignore[misc] 
         self, start: Solution | None, specification: Specification, X: Rows, y: Labels, weight: Vector | None
     ) -> Training:
         """Train with the solver asked for, or with the default of this loss."""
-        trained = copy(self)
         automatic = isinstance(self.solver, str) and self.solver in ("auto", *self._peer_solvers)
-        trained.solver = "auto" if automatic else self.solver
-        solver = trained._settings()
+        solver = self._settings("auto" if automatic else self.solver)
         if automatic and isinstance(specification.loss, Softmax):
             solver = SoftmaxNewton(solver.tol, solver.max_iter, solver.max_seconds, n_jobs=self.n_jobs)
-        trained.solver = solver if start is None else _Continued.of(solver, start)
-        return trained._train([specification], X, y, weight)
+        return self._train([specification], X, y, weight, solver=solver, start=start)
 
     def _store_points(self, points: list[Point]) -> None:
         """One row of `coef_` a class for softmax, a single row for two classes."""
@@ -227,25 +222,6 @@ class SoftmaxRegression(ProbabilityMachine):
         self.device = device
 
 
-@dataclass(frozen=True)
-class _Continued(Solver):
-    """A solver that begins at a given point."""
-
-    solver: Solver | None = None
-    start: Solution | None = None
-    name: ClassVar[str] = "continued"
-
-    @classmethod
-    def of(cls, solver: Solver, start: Solution) -> _Continued:
-        """The solver with its own settings."""
-        return cls(solver.tol, solver.max_iter, solver.max_seconds, solver, start)
-
-    def solve(self, problem: Problem, start: Solution | None = None) -> Solution:
-        """Solve from the given point."""
-        assert self.solver is not None
-        return self.solver.solve(problem, self.start)
-
-
 def _starting_point(
     model: ProbabilityMachine | None,
     classes: Labels,
@@ -273,7 +249,7 @@ def _starting_point(
         bias=model.intercept_.item() if alpha.ndim == 1 else model.intercept_.copy(),
         status=Status.BUDGET,
         history=History(),
-        solver=_Continued.name,
+        solver=model.certificate_.solver,
         passes=0.0,
         seconds=0.0,
     )
