@@ -9,7 +9,7 @@ import importlib
 import itertools
 import sys
 
-ALL = ["reference", "linear"]
+ALL = ["reference", "linear", "memory", "startup"]
 
 names = list(itertools.takewhile(lambda word: word in ALL, sys.argv[1:]))
 arguments = sys.argv[1 + len(names) :]

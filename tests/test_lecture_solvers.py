@@ -18,7 +18,6 @@ from maxmargin._loops.pairs import DualRows, pair_step
 from maxmargin._loops.stochastic import score_slope
 from maxmargin.certificates import assess
 from maxmargin.data import ArraySource
-from maxmargin.data.loop_rows import loop_rows
 from maxmargin.errors import NotConvergedWarning, ParameterError
 from maxmargin.kernels import Gaussian
 from maxmargin.losses import EpsilonInsensitive, HardMargin, Hinge, Logistic, MarginLoss, Squared, SquaredHinge
@@ -386,7 +385,7 @@ def test_a_pair_step_is_the_best_of_its_line_and_keeps_the_constraints(loss, lay
     problem = small_problem(rng, loss, n=20)
     box, y = loss.dual_box(problem.costs), problem.targets
     X = problem.source.X
-    dual = DualRows(loop_rows(layout(problem).source), y, np.sum(X * X, axis=1), box.upper, box.diagonal)
+    dual = DualRows(layout(problem).source.loop_rows, y, np.sum(X * X, axis=1), box.upper, box.diagonal)
     alpha, w, zeros = np.zeros(20), np.zeros(3), np.zeros(3)
 
     def value(multipliers):

@@ -12,7 +12,7 @@ from maxmargin.errors import ParameterError
 from maxmargin.losses import Hinge, Logistic
 from maxmargin.penalties import L1
 from maxmargin.problems import Intercept, LinearProblem
-from maxmargin.solvers import Automatic, DualDescent, Interior, Newton, dcd, interior, newton
+from maxmargin.solvers import Automatic, DualDescent, Multipliers, Newton, dcd, multipliers, newton
 from tests.problem_table import PROBLEMS
 
 TOL = 1e-5
@@ -38,9 +38,9 @@ def test_newton_reaches_every_optimum(case):
     check(case, Newton(tol=TOL).solve(case.problem))
 
 
-@pytest.mark.parametrize("case", [c for c in LINEAR if interior.solves(c.problem)], ids=str)
-def test_interior_reaches_every_optimum(case):
-    check(case, Interior(tol=TOL).solve(case.problem))
+@pytest.mark.parametrize("case", [c for c in LINEAR if multipliers.solves(c.problem)], ids=str)
+def test_multipliers_reach_every_optimum(case):
+    check(case, Multipliers(tol=TOL).solve(case.problem))
 
 
 # Coordinate descent needs thousands of passes at a large C or on badly scaled features; there the others shine.
@@ -80,7 +80,7 @@ def test_a_start_near_the_answer_saves_work(rng):
     assert warm.passes < 0.7 * cold.passes
 
 
-@pytest.mark.parametrize("solver", [DualDescent(tol=1e-4), Newton(tol=1e-4), Interior(tol=1e-4)], ids=lambda s: s.name)
+@pytest.mark.parametrize("solver", [DualDescent(1e-4), Newton(1e-4), Multipliers(1e-4)], ids=lambda s: s.name)
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_the_same_seed_and_threads_give_the_same_bits(solver, n_jobs):
     from dataclasses import replace
@@ -91,14 +91,14 @@ def test_the_same_seed_and_threads_give_the_same_bits(solver, n_jobs):
     assert np.array_equal(first.alpha, second.alpha)
 
 
-@pytest.mark.parametrize("solver", [DualDescent, Newton, Interior])
+@pytest.mark.parametrize("solver", [DualDescent, Newton, Multipliers])
 def test_what_a_solver_cannot_do_is_refused(solver, rng):
     X, y = rng.normal(size=(10, 2)), np.array([1.0, -1.0] * 5)
     with pytest.raises(ParameterError, match="L2 penalty"):
         solver().solve(LinearProblem(ArraySource(X, y, np.ones(10)), Hinge(), 1.0, Intercept.FREE, L1(1.0)))
 
 
-@pytest.mark.parametrize("solver", ["auto", "dcd", "interior"])
+@pytest.mark.parametrize("solver", ["auto", "dcd", "multipliers"])
 def test_linear_svc_agrees_with_the_reference_for_every_solver(solver, rng):
     X = rng.normal(size=(400, 5))
     y = np.where(X @ [1.0, -2.0, 0.5, 0.0, 3.0] + rng.normal(size=400) > 0.3, "yes", "no")

@@ -93,8 +93,8 @@ def test_the_logarithm_of_a_probability_too_small_for_a_double_is_finite():
 
 
 def test_softmax_of_two_classes_is_logistic_with_twice_the_cost():
-    softmax = SoftmaxRegression(C=1.5, tol=1e-10).fit(X2, y2)
-    logistic = LogisticRegression(C=3.0, tol=1e-10).fit(X2, y2)
+    softmax = SoftmaxRegression(C=1.5, tol=1e-13).fit(X2, y2)
+    logistic = LogisticRegression(C=3.0, tol=1e-13).fit(X2, y2)
     assert_allclose(softmax.coef_, np.vstack([-logistic.coef_, logistic.coef_]) / 2, atol=1e-6)
     assert_allclose(softmax.decision_function(X2), logistic.decision_function(X2), atol=1e-5)
     assert softmax.certificate_.primal == pytest.approx(logistic.certificate_.primal / 2, rel=1e-8)
@@ -326,7 +326,7 @@ def test_least_squares_are_solved_to_the_last_digits(data, intercept, C):
     if C is None:
         problem = _least_squares(X, y, 1.0, intercept, box_around(problem, solution.weights))
     seen = assess(problem, solution.alpha, solution.weights, solution.bias)
-    assert abs(seen.gap) <= 1e-9 * seen.primal
+    assert abs(seen.gap) <= 1e-9 * seen.primal + 0.1 * seen.rounding
     assert seen.kkt_violation <= 1e-8
 
 
@@ -440,7 +440,7 @@ def test_a_certificate_notices_a_changed_model(model):
 BAD_PARAMETERS = [
     (LogisticRegression, {"C": 0.0}, "C must be positive"),
     (LogisticRegression, {"C": np.inf}, "C must be finite"),
-    (LogisticRegression, {"penalty": "l1"}, "Known: 'l2'"),
+    (LogisticRegression, {"penalty": "l3"}, "Known: 'l1', 'l2'"),
     (LogisticRegression, {"l1_ratio": 0.5}, "l1_ratio must be 0"),
     (LogisticRegression, {"solver": "liblinear"}, "intercept='augmented'"),
     (LogisticRegression, {"solver": "lbfg"}, "not known"),

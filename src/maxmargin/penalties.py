@@ -20,6 +20,11 @@ class Penalty(ABC):
 
     name: ClassVar[str]
 
+    @property
+    def words(self) -> str:
+        """The penalty, as a certificate writes it."""
+        return f"{self.name} penalty"
+
     @abstractmethod
     def value(self, w: Vector) -> float:
         """penalty(w)."""
@@ -27,6 +32,13 @@ class Penalty(ABC):
     @abstractmethod
     def conjugate(self, v: Vector) -> float:
         """Sup over w of <v, w> - penalty(w); infinite outside its domain."""
+
+    @abstractmethod
+    def apart(self, w: Vector, v: Vector) -> float:
+        """penalty(w) + penalty*(v) - <w, v>: zero where v is a subgradient at w, else positive.
+
+        Summed from terms that are themselves never negative, so it keeps its digits where it is small.
+        """
 
     @abstractmethod
     def proximal_step(self, w: Vector, step: float) -> Vector:
@@ -53,6 +65,11 @@ class L2(Penalty):
         if not (np.isfinite(self.strength) and self.strength > 0.0):
             raise ParameterError(f"strength must be a positive number, got strength={self.strength!r}.")
 
+    @property
+    def words(self) -> str:
+        """1/2 |w|^2, with the strength before it."""
+        return ("" if self.strength == 1.0 else f"{self.strength:.6g} * ") + "1/2 |w|^2"
+
     def value(self, w: Vector) -> float:
         """1/2 strength |w|^2."""
         return 0.5 * self.strength * float(np.vdot(w, w))
@@ -60,6 +77,10 @@ class L2(Penalty):
     def conjugate(self, v: Vector) -> float:
         """1/2 |v|^2 / strength."""
         return 0.5 * float(np.vdot(v, v)) / self.strength
+
+    def apart(self, w: Vector, v: Vector) -> float:
+        """1/2 strength |w - v / strength|^2."""
+        return 0.5 * self.strength * float(np.sum(np.square(w - v / self.strength)))
 
     def proximal_step(self, w: Vector, step: float) -> Vector:
         """W shrunk towards zero by a constant factor."""
@@ -76,6 +97,11 @@ class L1(Penalty):
     def __post_init__(self) -> None:
         _check_strength("strength", self.strength)
 
+    @property
+    def words(self) -> str:
+        """|w|_1, with the strength before it."""
+        return ("" if self.strength == 1.0 else f"{self.strength:.6g} ") + "|w|_1"
+
     def value(self, w: Vector) -> float:
         """Strength times the sum of absolute values."""
         return self.strength * float(np.sum(np.abs(w)))
@@ -83,6 +109,12 @@ class L1(Penalty):
     def conjugate(self, v: Vector) -> float:
         """0 in the cube of half-width strength."""
         return 0.0 if np.max(np.abs(v), initial=0.0) <= self.strength else np.inf
+
+    def apart(self, w: Vector, v: Vector) -> float:
+        """Sum of strength |w_j| - w_j v_j in the cube: each w_j that is not zero wants v_j = strength * its sign."""
+        if np.isinf(self.conjugate(v)):
+            return np.inf
+        return float(np.sum(np.abs(w) * (self.strength - np.sign(w) * v)))
 
     def proximal_step(self, w: Vector, step: float) -> Vector:
         """Soft threshold: towards zero by step * strength, and exactly zero within it."""
@@ -111,6 +143,11 @@ class ElasticNet(Penalty):
         beyond = np.maximum(np.abs(v) - self.l1, 0.0)
         return 0.5 * float(np.vdot(beyond, beyond)) / self.l2
 
+    def apart(self, w: Vector, v: Vector) -> float:
+        """That of L1 at v clipped to its cube, and that of L2 at what stands out of the cube."""
+        inside = np.clip(v, -self.l1, self.l1)
+        return L1(self.l1).apart(w, inside) + L2(self.l2).apart(w, v - inside)
+
     def proximal_step(self, w: Vector, step: float) -> Vector:
         """Soft threshold, then shrinkage."""
         kept = np.sign(w) * np.maximum(np.abs(w) - step * self.l1, 0.0)
@@ -135,6 +172,13 @@ class Box(Penalty):
         """Sum of radius_j |v_j|."""
         used = v != 0.0
         return float(self.radius[used] @ np.abs(v[used]))
+
+    def apart(self, w: Vector, v: Vector) -> float:
+        """Sum of radius_j |v_j| - w_j v_j in the box: a v_j that is not zero wants w_j at that end."""
+        if np.isinf(self.value(w)):
+            return np.inf
+        used = v != 0.0
+        return float(np.sum(np.abs(v[used]) * (self.radius[used] - np.sign(v[used]) * w[used])))
 
     def proximal_step(self, w: Vector, step: float) -> Vector:
         """The nearest point of the box."""

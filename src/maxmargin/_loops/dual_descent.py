@@ -8,7 +8,8 @@ slope of -D in alpha_i, with signs s_i, targets t_i and the diagonal of `DualBox
 A multiplier at a bound whose slope points out of the interval by more than the worst slope seen in the pass before is
 taken out of the active set; the driver brings all of them back before it believes anything.
 
-Hsieh, Chang, Lin, Keerthi and Sundararajan, ICML 2008, Algorithm 3; for the tube Ho and Lin, JMLR 2012.
+Hsieh, Chang, Lin, Keerthi and Sundararajan, ICML 2008, Algorithm 3; for the tube Ho and Lin, JMLR 2012; for the
+logistic loss, whose dual is no parabola, Yu, Huang and Lin, Machine Learning 2011.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from maxmargin._loops.compiling import fast_loop
 from maxmargin._loops.rows import add_row, row_dot
 
 _POLL = 2048  # steps between looks at the stop flag
+_LOGIT_STEPS = 12
 
 
 @fast_loop
@@ -173,3 +175,62 @@ def tube_epoch(
         k += 1
     bias[2] = constant
     return active, new_worst
+
+
+@fast_loop
+def logistic_epoch(
+    rows: Any,
+    signs: Any,
+    upper: Any,
+    squares: Any,
+    order: Any,
+    alpha: Any,
+    logit: Any,
+    w: Any,
+    bias: Any,
+    stop: Any,
+) -> float:
+    """One pass for the logistic loss, 0 < alpha < C; returns the largest distance of a multiplier's share.
+
+    The dual in one multiplier, alpha = C p with p = 1 / (1 + exp(-s)), has slope
+
+        h(s) = s + |x|^2 (C p - alpha_before) + y f
+
+    in s, which rises at least as fast as s itself: its zero lies between the present s and -y f. Newton steps kept
+    between the two find it.
+    """
+    worst = 0.0
+    fixed, scale, constant = bias[0], bias[1], bias[2]
+    for k in range(len(order)):
+        if k % _POLL == 0 and stop[0] != 0:
+            break
+        i = order[k]
+        a, s, c, q = alpha[i], logit[i], upper[i], squares[i]
+        g = signs[i] * (row_dot(rows, i, w) + fixed + scale * constant)
+        before = s + g
+        p = a / c
+        off = abs(1.0 / (1.0 + np.exp(g)) - p)
+        worst = max(worst, off)
+        if off < 1e-14 and abs(before) < 1e-10:
+            continue
+        low, high = min(s, -g), max(s, -g)
+        h = before
+        for _ in range(_LOGIT_STEPS):
+            s -= h / (1.0 + q * c * p * (1.0 - p))
+            if s < low or s > high:
+                s = 0.5 * (low + high)
+            p = 1.0 / (1.0 + np.exp(-s))
+            h = s + q * (c * p - a) + g
+            if abs(h) <= 0.1 * abs(before):
+                break
+            if h > 0.0:
+                high = s
+            else:
+                low = s
+        change = (c * p - a) * signs[i]
+        add_row(rows, i, change, w)
+        constant += scale * change
+        alpha[i] = c * p
+        logit[i] = s
+    bias[2] = constant
+    return worst

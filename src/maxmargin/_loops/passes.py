@@ -1,7 +1,7 @@
 """Passes over all rows: scores, combinations of rows, lengths, and weighted products of sparse columns.
 
 Sums run in double precision whatever the data are. Each loop works on rows `first` to `last - 1`, so that threads can
-share a pass; `solvers.passes` drives them.
+share a pass; `data.passes` drives them.
 """
 
 from __future__ import annotations
@@ -27,6 +27,35 @@ def combination_loop(rows: Any, beta: Any, first: int, last: int, out: Any) -> N
     for i in range(first, last):
         if beta[i] != 0.0:
             add_row(rows, i, beta[i], out)
+
+
+@loop
+def chosen_scores_loop(rows: Any, w: Any, chosen: Any, first: int, last: int, out: Any) -> None:
+    """out_k = <w, x_i> for i = chosen_k."""
+    for k in range(first, last):
+        out[k] = row_dot(rows, chosen[k], w)
+
+
+@loop
+def chosen_combination_loop(rows: Any, beta: Any, chosen: Any, first: int, last: int, out: Any) -> None:
+    """Out += sum_k beta_k x_i with i = chosen_k."""
+    for k in range(first, last):
+        if beta[k] != 0.0:
+            add_row(rows, chosen[k], beta[k], out)
+
+
+@loop
+def row_products_loop(rows: Any, chosen: Any, first: int, dense: Any, table: Any) -> None:
+    """table_kl = table_lk = <x_i, x_j> for i = chosen_k, j = chosen_l, k >= first and all l <= k.
+
+    `dense` is a vector of zeros, one a column, and is left so.
+    """
+    for k in range(first, len(chosen)):
+        add_row(rows, chosen[k], 1.0, dense)
+        for m in range(k + 1):
+            table[k, m] = row_dot(rows, chosen[m], dense)
+            table[m, k] = table[k, m]
+        add_row(rows, chosen[k], -1.0, dense)
 
 
 @loop

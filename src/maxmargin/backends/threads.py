@@ -1,10 +1,17 @@
-"""One pool of threads for every compiled loop, and a Ctrl-C that ends them.
+"""Threads for every compiled loop, and a Ctrl-C that ends them.
 
 A compiled loop that runs in the main thread delays KeyboardInterrupt until it returns. So loops run in worker threads
 while the main thread waits; when the wait is interrupted the stop flag is raised, the loops notice it within
 milliseconds, and the interrupt goes on.
 
-A loop for `over_ranges` takes `(start, end, stop)` and works on rows start to end - 1 until `stop[0]` is not 0.
+Three kinds of threads, so that none ever waits for one of its own kind:
+
+    helpers       run the pieces of one loop (`run_together`, `over_ranges`) and wait for nobody
+    leaders       run a whole solver that has a stop flag (`run_until_interrupted`) and may wait for helpers
+    apart         run whole jobs side by side (`run_apart`); inside one, every loop runs in the job's own thread
+
+A loop for `over_ranges` takes `(start, end, stop)` and works on rows start to end - 1 until `stop[0]` is not 0. Every
+task sees the context variables of the thread that started it.
 """
 
 from __future__ import annotations
@@ -12,10 +19,11 @@ from __future__ import annotations
 import functools
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from typing import Any, TypeAlias
+from contextvars import ContextVar, copy_context
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,11 +31,37 @@ from numpy.typing import NDArray
 from maxmargin.errors import ParameterError
 
 StopFlag: TypeAlias = NDArray[np.uint8]
+Result = TypeVar("Result")
 
-_pool: ThreadPoolExecutor | None = None
-_pool_process: int | None = None
-_pool_lock = threading.Lock()
+_pools: dict[str, ThreadPoolExecutor] = {}
+_pools_process: int | None = None
+_pools_lock = threading.Lock()
 _MAX_THREADS = 256
+
+
+class _Here(threading.local):
+    """What the current thread works for."""
+
+    stop: StopFlag | None = None
+    """Flag of the job or loop that this thread runs; None where it may hand loops to helpers."""
+    minds_the_flag: bool = False
+    """Whether the task now running looks at the flag itself, and must not be thrown out of its loops."""
+
+
+_here = _Here()
+
+
+_most_threads: ContextVar[int | None] = ContextVar("most_threads", default=None)
+
+
+@contextmanager
+def at_most(n_jobs: int | None) -> Iterator[None]:
+    """Inside, n_jobs=None means this many threads."""
+    token = _most_threads.set(thread_count(n_jobs))
+    try:
+        yield
+    finally:
+        _most_threads.reset(token)
 
 
 def cores() -> int:
@@ -40,7 +74,7 @@ def cores() -> int:
 def thread_count(n_jobs: int | None) -> int:
     """Number of threads meant by `n_jobs`: None is all cores, -1 too, -2 all but one."""
     if n_jobs is None:
-        return cores()
+        return _most_threads.get() or cores()
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0:
         raise ParameterError(
             f"n_jobs must be None (all cores), a positive number of threads, or negative to count "
@@ -49,24 +83,43 @@ def thread_count(n_jobs: int | None) -> int:
     return min(int(n_jobs), _MAX_THREADS) if n_jobs > 0 else max(1, cores() + 1 + int(n_jobs))
 
 
-def _threads() -> ThreadPoolExecutor:
-    """Return the pool, made anew in a forked child, where the parent's threads do not exist."""
-    global _pool, _pool_process
-    with _pool_lock:
-        if _pool is None or _pool_process != os.getpid():
-            _pool = ThreadPoolExecutor(max_workers=max(4, 2 * cores()), thread_name_prefix="maxmargin")
-            _pool_process = os.getpid()
-        return _pool
+def _submit(kind: str, task: Callable[[StopFlag], Any], stop: StopFlag) -> Future[Any]:
+    """Hand a task to the pool of that kind, made anew in a forked child, where the parent's threads do not exist."""
+    global _pools_process
+    with _pools_lock:
+        if _pools_process != os.getpid():
+            _pools.clear()
+            _pools_process = os.getpid()
+        if kind not in _pools:
+            # Idle threads are used again before a new one is made, so that a large limit costs nothing.
+            size = max(4, 2 * cores()) if kind == "helpers" else _MAX_THREADS
+            _pools[kind] = ThreadPoolExecutor(max_workers=size, thread_name_prefix=f"maxmargin-{kind}")
+        pool = _pools[kind]
+    return pool.submit(copy_context().run, _as_helper if kind == "helpers" else _as_leader, task, stop)
+
+
+def _as_leader(task: Callable[[StopFlag], Any], stop: StopFlag) -> Any:
+    return task(stop)
+
+
+def _as_helper(task: Callable[[StopFlag], Any], stop: StopFlag) -> Any:
+    """Run a task whose own loops, if it has any, run in this thread."""
+    _here.stop, _here.minds_the_flag = stop, True
+    try:
+        return task(stop)
+    finally:
+        _here.stop, _here.minds_the_flag = None, False
 
 
 def run_together(tasks: list[Callable[[StopFlag], Any]]) -> list[Any]:
     """Run `tasks` at the same time, each given the shared stop flag; return their results in order.
 
     The first exception, KeyboardInterrupt included, raises the flag, waits until every task has returned, and goes on.
-    A task must not itself call `run_together`: the pool could then wait for itself.
     """
+    if _here.stop is not None:
+        return _run_here(tasks, _here.stop)
     stop: StopFlag = np.zeros(1, dtype=np.uint8)
-    futures: list[Future[Any]] = [_threads().submit(task, stop) for task in tasks]
+    futures = [_submit("helpers", task, stop) for task in tasks]
     try:
         return [future.result() for future in futures]
     except BaseException:
@@ -75,15 +128,85 @@ def run_together(tasks: list[Callable[[StopFlag], Any]]) -> list[Any]:
         raise
 
 
-def run_until_interrupted(task: Callable[[StopFlag], Any]) -> tuple[Any, bool]:
-    """Run one task in a worker; on Ctrl-C ask it to stop, wait for it, and return what it has with True."""
+def _run_here(tasks: list[Callable[[StopFlag], Any]], stop: StopFlag) -> list[Any]:
+    """The tasks one after the other in this thread, with the interrupt that the main thread would have had."""
+    flag = _raised_never() if _here.minds_the_flag else stop  # who looks at the flag wants whole loops all the same
+    results = [task(flag) for task in tasks]
+    raise_if_interrupted()
+    return results
+
+
+def _raised_never() -> StopFlag:
+    return np.zeros(1, dtype=np.uint8)
+
+
+def raise_if_interrupted() -> None:
+    """Raise KeyboardInterrupt in a job of `run_apart` that was asked to stop; elsewhere do nothing."""
+    if _here.stop is not None and _here.stop[0] != 0 and not _here.minds_the_flag:
+        raise KeyboardInterrupt
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Let the loops of a job of `run_apart` run to their end although it was asked to stop; elsewhere do nothing."""
+    before = _here.minds_the_flag
+    _here.minds_the_flag = _here.stop is not None
+    try:
+        yield
+    finally:
+        _here.minds_the_flag = before
+
+
+def run_until_interrupted(task: Callable[[StopFlag], Any], *, brief: bool = False) -> tuple[Any, bool]:
+    """Run one task in a worker; on Ctrl-C ask it to stop, wait for it, and return what it has with True.
+
+    A brief task, whose loops return within milliseconds and which may be left between any two of them, runs in this
+    thread, because waking another one takes longer than a small fit; after Ctrl-C its result is None.
+    """
+    if _here.stop is not None:
+        before, _here.minds_the_flag = _here.minds_the_flag, True
+        try:
+            return task(_here.stop), bool(_here.stop[0])
+        finally:
+            _here.minds_the_flag = before
     stop: StopFlag = np.zeros(1, dtype=np.uint8)
-    future = _threads().submit(task, stop)
+    if brief:
+        try:
+            return task(stop), False
+        except KeyboardInterrupt:
+            return None, True
+    future = _submit("leaders", task, stop)
     try:
         return future.result(), False
     except KeyboardInterrupt:
         stop[0] = 1
         return future.result(), True
+
+
+def run_apart(jobs: Sequence[Callable[[], Result]], n_threads: int) -> list[Result]:
+    """Run jobs that know nothing of each other, at most `n_threads` at a time; return their results in order.
+
+    On Ctrl-C every job, begun or not, meets a KeyboardInterrupt at its next loop, or the flag that its
+    `run_until_interrupted` waits for; what the jobs then return is the result. Any other exception ends the jobs that
+    run, and goes on; of several the one of the first job.
+    """
+    stop: StopFlag = np.zeros(1, dtype=np.uint8)
+
+    def alone(job: Callable[[], Result]) -> Result:
+        _here.stop = stop
+        return job()
+
+    with ThreadPoolExecutor(n_threads, thread_name_prefix="maxmargin-apart") as pool:
+        futures = [pool.submit(copy_context().run, alone, job) for job in jobs]
+        try:
+            return [future.result() for future in futures]
+        except KeyboardInterrupt:
+            stop[0] = 1
+            return [future.result() for future in futures]
+        except BaseException:
+            stop[0] = 1
+            pool.shutdown(wait=True, cancel_futures=True)
+            raise
 
 
 def over_ranges(work: Callable[[int, int, StopFlag], Any], n_rows: int, n_jobs: int | None = None) -> list[Any]:

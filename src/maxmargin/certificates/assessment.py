@@ -7,8 +7,9 @@ P and D are formed from fresh scores f_i = <w, phi(x_i)> and a fresh sum_i beta_
     D = -penalty*(sum_i beta_i phi(x_i)) - 1/2 (s sum_i beta_i)^2 - sum_i C_i l_{y_i}*(-beta_i / C_i)
 
 The gap is a sum of terms that are each zero at the optimum: C_i (l_{y_i}(f_i) + l_{y_i}*(v_i) - v_i f_i) for every row,
-and 1/2 |w - sum_i beta_i phi(x_i)|^2. The KKT violation is the worst of them: of the rows measured as a distance
-(`Loss.score_violation`), of the weights as their share of the relative gap.
+and that of the penalty: 1/2 |w - sum_i beta_i phi(x_i)|^2, or for L1 the sum of |w_j| - w_j sum_i beta_i x_ij. The KKT
+violation is the worst of them: of the rows measured as a distance (`Loss.score_violation`), of the weights as their
+share of the relative gap.
 
 A hard margin is finite only where every margin is at least 1. A point with a smallest margin m in (0, 1) is scaled by
 1 / m, which makes it feasible, before P is taken; at m <= 0 P is infinite.
@@ -25,10 +26,12 @@ from typing import NamedTuple
 import numpy as np
 
 from maxmargin._types import Vector
+from maxmargin.data import long_sum
 from maxmargin.losses import HardMargin
 from maxmargin.problems import Pieces, Problem, best_intercept
 
 _ROUNDOFF = float(np.finfo(np.float64).eps)
+_SPAN = 16_384  # rows
 
 
 class Assessment(NamedTuple):
@@ -49,16 +52,30 @@ class Assessment(NamedTuple):
         return self.primal - self.dual
 
 
+class _RowTerms(NamedTuple):
+    """Sums over rows, and the worst row."""
+
+    loss: float
+    """sum_i C_i l_{y_i}(f_i)."""
+    conjugate: float
+    """sum_i C_i l_{y_i}*(v_i)."""
+    violation: float
+    error: float
+    """sum_i C_i |l'| times the size of the rounding of f_i, in units of the roundoff."""
+    outside: int | None
+    """The first row whose multiplier is outside its bounds."""
+
+
 def assess(problem: Problem, alpha: Vector, weights: Vector | None, bias: float | Vector | None) -> Assessment:
     """Primal, dual, gap and KKT violation of a point; the best intercept is taken where `bias` is None."""
     beta = problem.coefficients(alpha)
     pieces = problem.pieces(weights, beta)
-    b = _intercept(problem, pieces, beta) if bias is None else bias
-    primal = _primal(problem, pieces, b)
     # Column by column: along the rows NumPy adds one after the other, and long sums would seem out of balance.
-    total = np.sum(np.ascontiguousarray(beta.T), axis=1) if beta.ndim > 1 else math.fsum(beta)
-    dual, reason = _dual(problem, pieces, beta, total)
-    rounding = _rounding(problem, pieces, b, total, primal, dual)
+    total = np.sum(np.ascontiguousarray(beta.T), axis=1) if beta.ndim > 1 else long_sum(beta)
+    b = _intercept(problem, pieces, total) if bias is None else bias
+    rows = _row_terms(problem, pieces, beta, b)
+    primal = _primal(problem, pieces, b, rows)
+    dual, reason = _dual(problem, pieces, beta, total, rows)
     if not problem.is_convex:
         reason = "the kernel is not positive semidefinite, so no dual bound exists; only KKT is reported"
     return Assessment(
@@ -66,19 +83,42 @@ def assess(problem: Problem, alpha: Vector, weights: Vector | None, bias: float 
         primal=primal,
         dual=dual,
         gap=primal - dual if problem.is_convex else math.nan,
-        kkt_violation=_violation(problem, pieces, beta, b, primal),
-        rounding=rounding,
+        kkt_violation=max(rows.violation, pieces.apart / max(abs(primal), 1e-300)),
+        rounding=_rounding(problem, pieces, b, total, primal, dual, rows),
         reason=reason,
     )
 
 
-def _intercept(problem: Problem, pieces: Pieces, beta: Vector) -> float | Vector:
+def _row_terms(problem: Problem, pieces: Pieces, beta: Vector, b: float | Vector) -> _RowTerms:
+    """What the rows contribute, a span at a time: the numbers on the way stay in the cache."""
+    loss, n = problem.loss, problem.n_rows
+    span = n if isinstance(loss, HardMargin) else _SPAN  # a wall measures multipliers by their sum over all rows
+    values, conjugates, errors = [], [], []
+    violation, outside = 0.0, None
+    shift = float(np.max(np.abs(b)))
+    for top in range(0, n, span):
+        rows = slice(top, top + span)
+        f, y, C = pieces.scores[rows] + b, problem.targets[rows], problem.costs[rows]
+        v = -beta[rows] / (C if beta.ndim == 1 else C[:, None])
+        conjugate = loss.score_conjugate(v, y)
+        if outside is None and np.any(np.isinf(conjugate)):
+            outside = top + int(np.flatnonzero(np.isinf(conjugate))[0])
+        slope = np.abs(loss.score_slope(f, y))
+        steepness = slope if slope.ndim == 1 else np.sum(slope, axis=1)
+        values.append(float(C @ loss.score_value(f, y)))
+        conjugates.append(float(C @ conjugate))
+        errors.append(float((C * steepness) @ (pieces.lengths[rows] * pieces.score_size + shift)))
+        violation = max(violation, float(np.max(loss.score_violation(f, v, y))))
+    return _RowTerms(math.fsum(values), math.fsum(conjugates), violation, math.fsum(errors), outside)
+
+
+def _intercept(problem: Problem, pieces: Pieces, total: float | Vector) -> float | Vector:
     if problem.intercept.is_free:
         return best_intercept(problem.loss, pieces.scores, problem.targets, problem.costs)
-    return problem.intercept.scale**2 * (np.sum(beta, axis=0) if beta.ndim > 1 else math.fsum(beta))
+    return problem.intercept.scale**2 * total
 
 
-def _primal(problem: Problem, pieces: Pieces, b: float | Vector) -> float:
+def _primal(problem: Problem, pieces: Pieces, b: float | Vector, rows: _RowTerms) -> float:
     scale = problem.intercept.scale
     penalty = pieces.penalty
     if 0.0 < scale < np.inf:
@@ -86,45 +126,34 @@ def _primal(problem: Problem, pieces: Pieces, b: float | Vector) -> float:
     if isinstance(problem.loss, HardMargin):
         smallest = float(np.min(problem.targets * (pieces.scores + b)))
         return penalty / min(smallest, 1.0) ** 2 if smallest > 0.0 else math.inf
-    return penalty + float(problem.costs @ problem.loss.score_value(pieces.scores + b, problem.targets))
+    return penalty + rows.loss
 
 
-def _dual(problem: Problem, pieces: Pieces, beta: Vector, total: float | Vector) -> tuple[float, str]:
+def _dual(problem: Problem, pieces: Pieces, beta: Vector, total: float | Vector, rows: _RowTerms) -> tuple[float, str]:
     scale = problem.intercept.scale
-    size = float(np.sum(np.abs(beta)))
     if problem.intercept.is_free:
-        off = float(np.max(np.abs(total)))
+        off, size = float(np.max(np.abs(total))), float(np.sum(np.abs(beta)))
         if off > 64.0 * _ROUNDOFF * size:
             return -math.inf, f"the multipliers are not balanced: sum_i alpha_i y_i = {off:.3g} for a free intercept"
         cost = 0.0
     else:
         cost = 0.5 * scale**2 * float(np.sum(np.square(total)))
-    conjugate = problem.loss.score_conjugate(_slopes(problem, beta), problem.targets)
-    outside = np.flatnonzero(np.isinf(conjugate))
-    if len(outside):
-        return -math.inf, f"the multiplier of row {outside[0]} is outside its bounds"
-    dual = -pieces.conjugate_penalty - cost - float(problem.costs @ conjugate)
+    if rows.outside is not None:
+        return -math.inf, f"the multiplier of row {rows.outside} is outside its bounds"
+    dual = -pieces.conjugate_penalty - cost - rows.conjugate
     return dual, "" if math.isfinite(dual) else "sum_i beta_i x_i is outside the domain of the penalty's conjugate"
 
 
-def _slopes(problem: Problem, beta: Vector) -> Vector:
-    """v_i = -beta_i / C_i."""
-    costs = problem.costs if beta.ndim == 1 else problem.costs[:, None]
-    return -beta / costs
-
-
-def _violation(problem: Problem, pieces: Pieces, beta: Vector, b: float | Vector, primal: float) -> float:
-    rows = problem.loss.score_violation(pieces.scores + b, _slopes(problem, beta), problem.targets)
-    return max(float(np.max(rows)), pieces.apart / max(abs(primal), 1e-300))
-
-
 def _rounding(
-    problem: Problem, pieces: Pieces, b: float | Vector, total: float | Vector, primal: float, dual: float
+    problem: Problem,
+    pieces: Pieces,
+    b: float | Vector,
+    total: float | Vector,
+    primal: float,
+    dual: float,
+    rows: _RowTerms,
 ) -> float:
-    slope = problem.loss.score_slope(pieces.scores + b, problem.targets)
-    steepness = np.abs(slope) if slope.ndim == 1 else np.sum(np.abs(slope), axis=1)
-    score_error = pieces.lengths * pieces.score_size + float(np.max(np.abs(b)))
-    terms = float((problem.costs * steepness) @ score_error) + pieces.penalty_size
+    terms = rows.error + pieces.penalty_size
     terms += sum(abs(value) for value in (primal, dual) if math.isfinite(value))
     # Errors of sums grow like the square root of their length when they are as often up as down.
     growth = 4.0 + math.sqrt(problem.n_rows)

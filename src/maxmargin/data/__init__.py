@@ -6,6 +6,7 @@ from maxmargin.data.arrays import (
     as_rows,
     as_vectors,
     count_rows,
+    long_sum,
     squared_norms,
     take_rows,
 )
@@ -19,6 +20,7 @@ __all__ = [
     "as_rows",
     "as_vectors",
     "count_rows",
+    "long_sum",
     "squared_norms",
     "take_rows",
 ]

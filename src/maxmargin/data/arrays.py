@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
@@ -10,6 +12,9 @@ from scipy import sparse
 from maxmargin._types import RowIndex, Rows, Vector
 from maxmargin.data.source import Block
 from maxmargin.errors import DataError, DataTypeError
+
+if TYPE_CHECKING:
+    from maxmargin._loops.rows import CSRRows, DenseRows
 
 _BLOCK_BYTES = 8 << 20  # of the block in double precision: fits the outer caches, amortises the Python around it
 
@@ -57,6 +62,11 @@ def as_double(X: Rows) -> Rows:
         return X.astype(np.float64, copy=False)
     array = np.asarray(X)
     return array if array.dtype.kind in "OUS" else array.astype(np.float64, copy=False)
+
+
+def long_sum(values: Vector) -> float:
+    """Sum with the longest numbers the machine has: as good as exact for what double precision can tell."""
+    return float(np.sum(values, dtype=np.longdouble))
 
 
 def squared_norms(X: Rows) -> Vector:
@@ -108,6 +118,13 @@ class ArraySource:
         start = k * self.block_rows
         end = min(start + self.block_rows, self.n_rows)
         return Block(self.take(slice(start, end)), self.y[start:end], self.weight[start:end], start)
+
+    @cached_property
+    def loop_rows(self) -> DenseRows | CSRRows:
+        """The used rows as compiled loops take them; where that needs a copy there is one for all of them."""
+        from maxmargin.data.loop_rows import loop_rows  # the compiler is loaded by the first fit, not by an import
+
+        return loop_rows(self.take(slice(None)))
 
     def take(self, which: RowIndex | slice) -> Rows:
         """The used rows at the given positions."""

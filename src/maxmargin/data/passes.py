@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from maxmargin._loops.curves import gap_loop
 from maxmargin._loops.passes import (
+    chosen_combination_loop,
+    chosen_scores_loop,
     combination_loop,
     scores_loop,
     sparse_products_loop,
@@ -17,10 +21,9 @@ from maxmargin._loops.passes import (
     squares_loop,
 )
 from maxmargin._loops.rows import CSRRows, DenseRows
-from maxmargin._types import Matrix, Vector
-from maxmargin.backends.threads import StopFlag, one_blas_thread, over_ranges
+from maxmargin._types import Matrix, RowIndex, Vector
+from maxmargin.backends.threads import one_blas_thread, over_ranges
 from maxmargin.data.arrays import ArraySource
-from maxmargin.data.loop_rows import loop_rows
 
 _BLOCK_ROWS = 2048
 _SMALL = 200_000  # entries below which a second thread costs more than it brings
@@ -33,10 +36,10 @@ class Passes:
     source: ArraySource
     n_jobs: int | None = None
 
-    @cached_property
+    @property
     def rows(self) -> DenseRows | CSRRows:
         """Rows as loops take them."""
-        return loop_rows(self.source)
+        return self.source.loop_rows
 
     @property
     def n_rows(self) -> int:
@@ -53,42 +56,84 @@ class Passes:
         """Stored entries."""
         return int(self.rows.values.size)
 
-    @property
-    def _jobs(self) -> int | None:
-        return 1 if self.n_entries < _SMALL else self.n_jobs
+    def _over(self, work: Callable[[int, int], Any], n_rows: int, n_entries: float) -> list[Any]:
+        """Results of `work` on ranges of rows, one a thread; on few entries at once, where threads would cost more."""
+        if n_entries < _SMALL:
+            return [work(0, n_rows)]
+        return over_ranges(lambda first, last, stop: work(first, last), n_rows, self.n_jobs)
 
     def scores(self, w: Vector) -> Vector:
         """<w, x_i> of every row."""
         out = np.empty(self.n_rows)
         rows = self.rows
-        over_ranges(lambda first, last, stop: scores_loop(rows, w, first, last, out), self.n_rows, self._jobs)
+        self._over(lambda first, last: scores_loop(rows, w, first, last, out), self.n_rows, self.n_entries)
+        return out
+
+    def scores_of(self, chosen: RowIndex, w: Vector) -> Vector:
+        """<w, x_i> of the chosen rows."""
+        out = np.empty(len(chosen))
+        rows = self.rows
+        self._over(
+            lambda first, last: chosen_scores_loop(rows, w, chosen, first, last, out),
+            len(chosen),
+            self._entries_of(chosen),
+        )
         return out
 
     def combination(self, beta: Vector) -> Vector:
         """sum_i beta_i x_i."""
-        return self._summed(combination_loop, beta)
+        return self._summed(lambda *span: combination_loop(self.rows, beta, *span), self.n_rows, self.n_entries)
+
+    def combination_of(self, chosen: RowIndex, beta: Vector) -> Vector:
+        """sum_k beta_k x_i over the chosen rows i."""
+        return self._summed(
+            lambda *span: chosen_combination_loop(self.rows, beta, chosen, *span),
+            len(chosen),
+            self._entries_of(chosen),
+        )
 
     def squared_combination(self, beta: Vector) -> Vector:
         """sum_i beta_i x_i^2, squares taken column by column."""
-        return self._summed(squared_combination_loop, beta)
+        return self._summed(lambda *span: squared_combination_loop(self.rows, beta, *span), self.n_rows, self.n_entries)
 
-    def _summed(self, loop: Callable[..., None], beta: Vector) -> Vector:
+    def _entries_of(self, chosen: RowIndex) -> float:
+        """About how many entries the chosen rows have."""
+        return self.n_entries * (len(chosen) / max(1, self.n_rows))
+
+    def _summed(self, loop: Callable[[int, int, Vector], None], n_rows: int, n_entries: float) -> Vector:
         """A sum over rows of vectors with one entry a column: each thread has its own, added in order."""
-        rows, d = self.rows, self.n_features
 
-        def work(first: int, last: int, stop: StopFlag) -> Vector:
-            part = np.zeros(d)
-            loop(rows, beta, first, last, part)
+        def work(first: int, last: int) -> Vector:
+            part = np.zeros(self.n_features)
+            loop(first, last, part)
             return part
 
-        return np.asarray(sum(over_ranges(work, self.n_rows, self._jobs)))
+        parts = self._over(work, n_rows, n_entries)
+        for part in parts[1:]:
+            parts[0] += part
+        total: Vector = parts[0]
+        return total
 
     def squared_lengths(self) -> Vector:
         """|x_i|^2 of every row."""
         out = np.empty(self.n_rows)
         rows = self.rows
-        over_ranges(lambda first, last, stop: squares_loop(rows, first, last, out), self.n_rows, self._jobs)
+        self._over(lambda first, last: squares_loop(rows, first, last, out), self.n_rows, self.n_entries)
         return out
+
+    def row_gaps(
+        self, curve: Sequence[Any], w: Vector, b: float, C: Vector, beta: Vector
+    ) -> tuple[float, float, float]:
+        """Sums of loss and conjugate at weights w, intercept b and coefficients beta, and the worst row's violation."""
+        rows, y = self.rows, self.source.y
+        code, epsilon = curve[0], curve[1]
+        parts = self._over(
+            lambda first, last: gap_loop(rows, code, epsilon, w, b, y, C, beta, first, last),
+            self.n_rows,
+            self.n_entries,
+        )
+        loss, conjugate, worst = zip(*parts, strict=True)
+        return sum(loss), sum(conjugate), max(worst)
 
     def products(self, weight: Vector, every: int = 1) -> Matrix:
         """sum_i weight_i x_i x_i' over every k-th row: a symmetric d x d matrix."""
@@ -96,7 +141,7 @@ class Passes:
         chosen = chosen[weight[chosen] != 0.0]
         rows, d = self._sorted_rows, self.n_features
 
-        def dense(first: int, last: int, stop: StopFlag) -> Matrix:
+        def dense(first: int, last: int) -> Matrix:
             """Scaled rows in blocks that stay in the cache, multiplied by BLAS."""
             H = np.zeros((d, d))
             for top in range(first, last, _BLOCK_ROWS):
@@ -105,16 +150,17 @@ class Passes:
                 H += scaled.T @ scaled
             return H
 
-        def scattered(first: int, last: int, stop: StopFlag) -> Matrix:
+        def scattered(first: int, last: int) -> Matrix:
             H = np.zeros((d, d))
             assert isinstance(rows, CSRRows)
             sparse_products_loop(rows.values, rows.columns, rows.starts, weight, chosen[first:last], H)
             return H
 
-        jobs = 1 if len(chosen) * self.n_entries < _SMALL * self.n_rows else self.n_jobs
         with one_blas_thread():
-            parts = over_ranges(dense if isinstance(rows, DenseRows) else scattered, len(chosen), jobs)
-        H = np.asarray(sum(parts, np.zeros((d, d))))
+            parts = self._over(
+                dense if isinstance(rows, DenseRows) else scattered, len(chosen), self._entries_of(chosen)
+            )
+        H: Matrix = sum(parts[1:], parts[0])
         return H if isinstance(rows, DenseRows) else H + np.triu(H, 1).T
 
     @cached_property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any, ClassVar
 
 import numpy as np
@@ -32,15 +33,23 @@ class LinearMachine(Machine):
             raise ParameterError(f"fit_intercept must be True or False, got {self.fit_intercept!r}.")
         return check_intercept(self.intercept if self.fit_intercept else "none", self.intercept_scaling)
 
+    def _last_fit(self) -> Any:
+        """The model as the last fit left it, where `warm_start` asks to begin there; else None."""
+        if not isinstance(self.warm_start, (bool, np.bool_)):
+            raise ParameterError(f"warm_start must be True or False, got {self.warm_start!r}.")
+        return copy.copy(self) if self.warm_start and hasattr(self, "_certificate") else None
+
     def _store_points(self, points: list[Point]) -> None:
-        """Weights and intercepts, one row a machine; multipliers of the support rows for the certificate."""
-        self.coef_ = np.stack([np.asarray(point.weights) for point in points])
-        self.intercept_ = np.array([float(np.asarray(point.bias)) for point in points])
+        """Weights and intercepts, one row a score; multipliers of the support rows for the certificate."""
+        self.coef_ = np.ascontiguousarray(np.vstack([np.asarray(point.weights).T for point in points]))
+        self.intercept_ = np.concatenate([np.array(point.bias, dtype=np.float64).reshape(-1) for point in points])
         self._support = [point.support for point in points]
         self._coefficients = [point.coefficients for point in points]
 
     def _points(self) -> list[Point]:
         weights = np.atleast_2d(self.coef_)
+        if self._coefficients[0].ndim == 2:  # one machine with a score for every class
+            return [Point(self._support[0], self._coefficients[0], weights.T, self.intercept_)]
         return [
             Point(support, beta, weights[k], self.intercept_[k : k + 1])
             for k, (support, beta) in enumerate(zip(self._support, self._coefficients, strict=True))

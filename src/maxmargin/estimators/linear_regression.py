@@ -15,10 +15,11 @@ from maxmargin.estimators.linear_machine import LinearMachine
 from maxmargin.estimators.machine import Training
 from maxmargin.estimators.validation import check_numbers, check_same_length, check_weights
 from maxmargin.losses import Squared
-from maxmargin.penalties import Box
+from maxmargin.penalties import Box, Penalty
 from maxmargin.problems import LinearProblem, Regression, Specification
 from maxmargin.solvers import Solver
 from maxmargin.solvers.least_squares import LeastSquares, Method, box_around
+from maxmargin.solvers.suited import check_suited, suited
 
 
 class LeastSquaresMachine(RegressorMixin, LinearMachine):  # type: ignore[misc]  # scikit-learn is untyped
@@ -36,8 +37,9 @@ class LeastSquaresMachine(RegressorMixin, LinearMachine):  # type: ignore[misc] 
         check_same_length(X, y)
         return X, y, check_weights(sample_weight, len(y))
 
-    def _solver(self) -> Solver:
+    def _solver(self, penalty: Penalty) -> Solver:
         """The solver asked for; the names of `_methods` are those of `LeastSquares`."""
+        check_suited(self.solver, {*self._methods, *suited(Squared(), penalty)})
         if not (isinstance(self.solver, str) and self.solver in self._methods):
             return self._settings()
         checked = self._settings("auto")
@@ -74,7 +76,7 @@ class LinearRegression(LeastSquaresMachine):
     tol
         Relative duality gap and KKT violation beyond which the fit warns. The answer is exact up to rounding anyway.
     solver
-        "auto"; "cholesky" or "svd" (few features) or "cg" (many); or a `maxmargin.solvers.Solver`.
+        "auto" or "least-squares"; "cholesky" or "svd" (few features) or "cg" (many); or a `maxmargin.solvers.Solver`.
     max_iter, max_seconds
         Budgets of "cg"; None means no limit.
     n_jobs
@@ -83,6 +85,8 @@ class LinearRegression(LeastSquaresMachine):
         For data larger than memory, which this version cannot train on yet; None.
     device
         "auto" or "cpu".
+    verbose
+        1 shows the progress of the fit in one line; 0 is silent.
     copy_X
         Accepted for compatibility: X is never changed.
     positive
@@ -126,6 +130,7 @@ class LinearRegression(LeastSquaresMachine):
         max_seconds: float | None = None,
         memory: str | int | None = None,
         device: str = "auto",
+        verbose: bool | int = 0,
     ):
         self.fit_intercept = fit_intercept
         self.copy_X = copy_X
@@ -137,14 +142,22 @@ class LinearRegression(LeastSquaresMachine):
         self.max_seconds = max_seconds
         self.memory = memory
         self.device = device
+        self.verbose = verbose
 
     def fit(self, X: Rows, y: Labels, sample_weight: Vector | None = None) -> LinearRegression:
         """Train on rows X with targets y; a row of weight 2 is the row twice, of weight 0 its absence."""
-        solver, intercept = self._solver(), self._intercept()
+        intercept = self._intercept()
         X, y, weight = self._checked(X, y, sample_weight)
-        specification = Specification(Regression(), Squared(), 1.0, intercept, penalty=Box(np.full(X.shape[1], np.inf)))
+        nowhere = Box(np.full(X.shape[1], np.inf))
+        solver = self._solver(nowhere)
+        specification = Specification(Regression(), Squared(), 1.0, intercept, penalty=nowhere)
         problem, rows = specification.problem(X, y, weight)
-        solution = solver.solve(problem)
+        with (
+            self._watched([specification], solver.tol, X, y, weight) as (watch, callbacks),
+            watch.part(0) as ended,
+        ):
+            solution = solver.solve(problem)
+            ended.append(solution.status)
         # The box can only be drawn once the answer is known.
         assert isinstance(problem, LinearProblem)
         box = box_around(problem, np.asarray(solution.weights))
@@ -158,6 +171,7 @@ class LinearRegression(LeastSquaresMachine):
             sample_weight=weight,
         )
         training = Training((certificate,), (solution.history,))
+        training = training if callbacks is None else replace(training, on_end=callbacks.finish)
         self._store_points(training.points)
         self._conclude(training, self._points())
         return self

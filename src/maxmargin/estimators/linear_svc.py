@@ -1,6 +1,6 @@
 """Linear support vector classification.
 
-K classes are K problems, each class against the rest.
+K classes are K problems, each class against the rest, or one problem after Crammer and Singer.
 """
 
 from __future__ import annotations
@@ -15,14 +15,19 @@ from maxmargin._types import Labels, Rows, Vector
 from maxmargin.errors import DataError, ParameterError, unknown_name
 from maxmargin.estimators.linear_machine import LinearMachine
 from maxmargin.estimators.margins import Margins, margins_of
+from maxmargin.estimators.starting import starting_points
 from maxmargin.estimators.svc import check_known_labels
 from maxmargin.estimators.validation import check_cost, check_labels, check_same_length, check_weights
 from maxmargin.estimators.weights import class_factors, classes_with_weight
-from maxmargin.losses import HardMargin, Hinge, Loss, SquaredHinge
-from maxmargin.problems import OneVersusRest, Pair, Specification, Task
+from maxmargin.losses import CrammerSinger, HardMargin, Hinge, Loss, SquaredHinge
+from maxmargin.penalties import L1, L2, Penalty
+from maxmargin.problems import AllClasses, OneVersusRest, Pair, Specification, Task
 from maxmargin.solvers import Solver
+from maxmargin.solvers.choose import for_all_classes
+from maxmargin.solvers.suited import check_suited, suited
 
 _LOSSES: dict[str, Loss] = {"hinge": Hinge(), "squared_hinge": SquaredHinge()}
+_PENALTIES: dict[str, Penalty] = {"l1": L1(), "l2": L2()}
 
 
 class LinearSVC(ClassifierMixin, LinearMachine):  # type: ignore[misc]  # scikit-learn is untyped
@@ -36,9 +41,10 @@ class LinearSVC(ClassifierMixin, LinearMachine):  # type: ignore[misc]  # scikit
     Parameters
     ----------
     penalty
-        "l2".
+        "l2"; or "l1", |w|_1 in place of 1/2 |w|^2, which makes most weights exactly zero. An augmented intercept keeps
+        its 1/2 (b / intercept_scaling)^2, where scikit-learn has abs(b / intercept_scaling); a free one costs nothing.
     loss
-        "squared_hinge" or "hinge".
+        "squared_hinge" or "hinge". With the L1 penalty the hinge is a linear program, solved by the slow solver "qp".
     dual
         Accepted for compatibility: the solver decides.
     tol
@@ -46,13 +52,15 @@ class LinearSVC(ClassifierMixin, LinearMachine):  # type: ignore[misc]  # scikit
     C
         Cost of slack, positive; infinity asks for a hard margin and raises `NotSeparableError` where there is none.
     multi_class
-        "ovr": each class against the rest.
+        "ovr": each class against the rest. "crammer_singer": all classes at once, with the loss
+        max(0, 1 + max_{k != y} f_k - f_y) whatever `loss` says; with two classes `coef_` is w_1 - w_0.
     fit_intercept, intercept, intercept_scaling
         Whether there is an intercept; "free" or "augmented" (penalised, with a constant feature of that size).
     class_weight
         None, "balanced", or a dictionary from label to a factor on C.
     solver
-        "auto" or "qp", or a `maxmargin.solvers.Solver`.
+        "auto" or the name of a solver that can do the loss (an unknown name is answered with the list), or a
+        `maxmargin.solvers.Solver`.
     max_iter, max_seconds
         Budgets; None means no limit. The model so far, with its certificate, is the result.
     stream, memory
@@ -61,8 +69,12 @@ class LinearSVC(ClassifierMixin, LinearMachine):  # type: ignore[misc]  # scikit
         Threads; None means all cores.
     device
         "auto" or "cpu".
-    verbose, random_state
-        Accepted for compatibility; a solver that has no use for them ignores them.
+    verbose
+        1 shows the progress of the fit in one line; 0 is silent.
+    random_state
+        Seed of the solvers that draw rows; None means 0.
+    warm_start
+        Whether to begin where the last fit ended, if it had the same classes and features.
 
     Attributes
     ----------
@@ -108,6 +120,7 @@ class LinearSVC(ClassifierMixin, LinearMachine):  # type: ignore[misc]  # scikit
         n_jobs: int | None = None,
         memory: str | int | None = None,
         device: str = "auto",
+        warm_start: bool = False,
     ):
         self.penalty = penalty
         self.loss = loss
@@ -128,6 +141,7 @@ class LinearSVC(ClassifierMixin, LinearMachine):  # type: ignore[misc]  # scikit
         self.n_jobs = n_jobs
         self.memory = memory
         self.device = device
+        self.warm_start = warm_start
 
     def fit(self, X: Rows, y: Labels, sample_weight: Vector | None = None) -> LinearSVC:
         """Train on rows X with labels y.
@@ -141,20 +155,28 @@ class LinearSVC(ClassifierMixin, LinearMachine):  # type: ignore[misc]  # scikit
         sample_weight
             Factor on C of each row; weight 2 is the row twice, weight 0 its absence.
         """
+        return self._fit_from(X, y, sample_weight, self._last_fit())
+
+    def _fit_from(self, X: Rows, y: Labels, sample_weight: Vector | None, start_model: LinearSVC | None) -> LinearSVC:
+        """Train from where `start_model` ended, if it has the same classes and features."""
         self._check_choices()
         C, intercept = check_cost(self.C), self._intercept()
         X = self._check_linear_input(X, reset=True)
-        y = check_labels(y)
+        y, self.classes_ = check_labels(y)
         check_same_length(X, y)
         weight = check_weights(sample_weight, len(y))
-        self.classes_ = np.unique(y)
         factors = class_factors(self.class_weight, self.classes_, y, weight)
         weighty = classes_with_weight(self.classes_, y, weight, factors)
         if len(weighty) < 2:
             raise DataError(f"at least two classes need rows with positive weights; only {weighty} do.")
-        loss = HardMargin() if np.isinf(C) else _LOSSES[self.loss]
-        specifications = [Specification(task, loss, C, intercept, class_weight=factors) for task in self._tasks()]
-        training = self._train(specifications, X, y, weight)
+        loss, C = self._loss_and_cost(C)
+        penalty = _PENALTIES[self.penalty]
+        specifications = [
+            Specification(task, loss, C, intercept, penalty=penalty, class_weight=factors) for task in self._tasks()
+        ]
+        check_suited(self.solver, suited(specifications[0].loss, specifications[0].penalty))
+        start = starting_points(start_model, specifications, X, y, weight)
+        training = self._train(specifications, X, y, weight, solver=self._solver(loss), start=start)
         self._store_points(training.points)
         self._conclude(training, self._points())
         return self
@@ -162,19 +184,45 @@ class LinearSVC(ClassifierMixin, LinearMachine):  # type: ignore[misc]  # scikit
     def _check_choices(self) -> None:
         if self.loss not in _LOSSES:
             raise unknown_name("loss", self.loss, _LOSSES)
-        if self.penalty == "l1":
-            raise ParameterError("penalty='l1' is not there yet; the penalty of this version is 'l2'.")
-        if self.penalty != "l2":
-            raise unknown_name("penalty", self.penalty, ["l2"])
-        if self.multi_class != "ovr":
-            raise unknown_name("multi_class", self.multi_class, ["ovr"])
+        if self.penalty not in _PENALTIES:
+            raise unknown_name("penalty", self.penalty, _PENALTIES)
+        if self.multi_class not in ("ovr", "crammer_singer"):
+            raise unknown_name("multi_class", self.multi_class, ["ovr", "crammer_singer"])
+        if self.penalty == "l1" and (self.multi_class != "ovr" or check_cost(self.C) == np.inf):
+            raise ParameterError(
+                "penalty='l1' needs multi_class='ovr' and a finite C, got "
+                f"multi_class={self.multi_class!r} and C={self.C!r}. A large C such as 1e6 leaves as little slack."
+            )
         if self.stream is not None:
             raise ParameterError(f"stream={self.stream!r} is for data larger than memory; give None for arrays.")
+
+    def _loss_and_cost(self, C: float) -> tuple[Loss, float]:
+        """Loss and cost of the sub-problems. Crammer and Singer's machine has its own loss, whatever `loss` says.
+
+        With two classes w_1 = -w_0 = w / 2, so its value is half that of the hinge with twice the cost at w.
+        """
+        if self.multi_class == "ovr" or len(self.classes_) == 2:
+            if np.isinf(C):
+                return HardMargin(), C
+            return (_LOSSES[self.loss], C) if self.multi_class == "ovr" else (Hinge(), 2.0 * C)
+        if np.isinf(C):
+            raise ParameterError(
+                "multi_class='crammer_singer' needs a finite C for more than two classes, got C=inf. "
+                "A large C such as 1e6 leaves as little slack."
+            )
+        return CrammerSinger(len(self.classes_)), C
+
+    def _solver(self, loss: Loss) -> Solver:
+        """The solver asked for; for all classes at once the one of that name that takes them."""
+        settings = self._settings()
+        return for_all_classes(settings) if isinstance(loss, CrammerSinger) else settings
 
     def _tasks(self) -> list[Task]:
         labels = self.classes_.tolist()
         if len(labels) == 2:
             return [Pair(negative=labels[0], positive=labels[1])]
+        if self.multi_class == "crammer_singer":
+            return [AllClasses(tuple(labels))]
         return [OneVersusRest(label) for label in labels]
 
     def decision_function(self, X: Rows) -> Vector:

@@ -10,6 +10,7 @@ from sklearn.base import RegressorMixin
 from maxmargin._types import Labels, Rows, Vector
 from maxmargin.errors import ParameterError, unknown_name
 from maxmargin.estimators.linear_machine import LinearMachine
+from maxmargin.estimators.starting import starting_points
 from maxmargin.estimators.svr import check_finite_cost
 from maxmargin.estimators.validation import check_numbers, check_same_length, check_weights
 from maxmargin.losses import EpsilonInsensitive, SquaredEpsilonInsensitive
@@ -67,6 +68,7 @@ class LinearSVR(RegressorMixin, LinearMachine):  # type: ignore[misc]  # scikit-
         n_jobs: int | None = None,
         memory: str | int | None = None,
         device: str = "auto",
+        warm_start: bool = False,
     ):
         self.epsilon = epsilon
         self.tol = tol
@@ -85,9 +87,14 @@ class LinearSVR(RegressorMixin, LinearMachine):  # type: ignore[misc]  # scikit-
         self.n_jobs = n_jobs
         self.memory = memory
         self.device = device
+        self.warm_start = warm_start
 
     def fit(self, X: Rows, y: Labels, sample_weight: Vector | None = None) -> LinearSVR:
         """Train on rows X with targets y; `sample_weight` is a factor on C of each row."""
+        return self._fit_from(X, y, sample_weight, self._last_fit())
+
+    def _fit_from(self, X: Rows, y: Labels, sample_weight: Vector | None, start_model: LinearSVR | None) -> LinearSVR:
+        """Train from where `start_model` ended, if it has the same features."""
         if self.loss not in _LOSSES:
             raise unknown_name("loss", self.loss, _LOSSES)
         if self.stream is not None:
@@ -98,7 +105,8 @@ class LinearSVR(RegressorMixin, LinearMachine):  # type: ignore[misc]  # scikit-
         check_same_length(X, y)
         weight = check_weights(sample_weight, len(y))
         specification = Specification(Regression(), _LOSSES[self.loss](self.epsilon), C, intercept)
-        training = self._train([specification], X, y, weight)
+        start = starting_points(start_model, [specification], X, y, weight)
+        training = self._train([specification], X, y, weight, start=start)
         self._store_points(training.points)
         self.coef_ = self.coef_[0]
         self._conclude(training, self._points())

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 from maxmargin.errors import ParameterError, unknown_name
 from maxmargin.estimators.softmax_regression import ProbabilityMachine
+from maxmargin.penalties import L1
+from maxmargin.problems import Specification
 from maxmargin.solvers import Solver
 
 
@@ -21,7 +24,8 @@ class LogisticRegression(ProbabilityMachine):
     Parameters
     ----------
     penalty, l1_ratio
-        "l2" and 0, in either of scikit-learn's ways to say so.
+        "l2" or 0; for two classes also "l1" or 1: |w|_1 in place of 1/2 |w|^2, which makes most weights exactly zero.
+        Either of scikit-learn's ways to say so. An augmented intercept keeps its 1/2 (b / intercept_scaling)^2.
     C
         Cost of the losses, positive and finite.
     dual
@@ -33,7 +37,8 @@ class LogisticRegression(ProbabilityMachine):
     class_weight
         None, "balanced", or a dictionary from label to a factor on C.
     solver
-        "auto", the name of a solver of `LinearSVC` that can do the logistic loss, or a `maxmargin.solvers.Solver`.
+        "auto"; "sparse" for the L1 penalty; for L2 and two classes "dcd", "newton", "asgd", "pegasos" or
+        "subgradient", for more "softmax-newton"; or a `maxmargin.solvers.Solver`.
         Scikit-learn's names "lbfgs", "newton-cg", "newton-cholesky", "sag" and "saga" mean "auto": they name ways to
         the same answer.
     max_iter, max_seconds
@@ -46,8 +51,10 @@ class LogisticRegression(ProbabilityMachine):
         For data larger than memory, which this version cannot train on yet; None.
     device
         "auto" or "cpu".
-    verbose, random_state
-        Accepted for compatibility; a solver that has no use for them ignores them.
+    verbose
+        1 shows the progress of the fit in one line; 0 is silent.
+    random_state
+        Accepted for compatibility; a solver that has no use for it ignores it.
 
     Attributes
     ----------
@@ -116,14 +123,27 @@ class LogisticRegression(ProbabilityMachine):
         self.device = device
 
     def _check_choices(self) -> None:
-        if self.penalty not in ("l2", "deprecated"):  # the second is scikit-learn 1.8's way of not giving one
-            raise unknown_name("penalty", self.penalty, ["l2"])
-        if self.l1_ratio is not None and self.l1_ratio != 0.0:
-            raise ParameterError(f"l1_ratio must be 0, the L2 penalty alone, got l1_ratio={self.l1_ratio!r}.")
+        if self.penalty not in ("l1", "l2", "deprecated"):  # the last is scikit-learn 1.8's way of not giving one
+            raise unknown_name("penalty", self.penalty, ["l1", "l2"])
+        if self.l1_ratio not in (None, 0, 1):
+            raise ParameterError(
+                f"l1_ratio must be 0 (only the L2 penalty) or 1 (only the L1 penalty), got l1_ratio={self.l1_ratio!r}."
+            )
         if self.solver == "liblinear":
             raise ParameterError(
                 "solver='liblinear' penalises the intercept; say so with intercept='augmented' and solver='auto'."
             )
+
+    def _specification(self, classes: list[Any], C: float, intercept: Any, factors: Any) -> Specification:
+        specification = super()._specification(classes, C, intercept, factors)
+        if self.penalty != "l1" and self.l1_ratio != 1:
+            return specification
+        if self._is_softmax(len(classes)):
+            raise ParameterError(
+                f"the L1 penalty is for two classes here, got {len(classes)}. For more of them fit one model a class, "
+                "for example with sklearn.multiclass.OneVsRestClassifier, or use penalty='l2'."
+            )
+        return replace(specification, penalty=L1())
 
     def _is_softmax(self, n_classes: int) -> bool:
         return n_classes > 2

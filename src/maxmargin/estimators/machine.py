@@ -2,39 +2,32 @@
 
 from __future__ import annotations
 
+import copy
 import os
+import sys
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, ClassVar
 
-import numpy as np
 from sklearn.base import BaseEstimator
 
 from maxmargin._types import Labels, Rows, Vector
 from maxmargin.backends.threads import thread_count
-from maxmargin.certificates import Certificate, Point, certify, combine
-from maxmargin.errors import NotConvergedWarning, NotSeparableError, ParameterError, unknown_name
+from maxmargin.certificates import Certificate, Point, combine
+from maxmargin.errors import NotConvergedWarning, ParameterError, unknown_name
+from maxmargin.estimators.callbacks import CallbackSupportMixin, FitCallbacks, callbacks_of
+from maxmargin.estimators.progress import Watch, watching
+from maxmargin.estimators.training import Trainer, Training
 from maxmargin.estimators.validation import check_max_iter, check_max_seconds, check_memory, check_positive, check_seed
 from maxmargin.problems import History, Solution, Specification, Status, Task
-from maxmargin.solvers import Solver, solver_named, untrained
-from maxmargin.solvers.hard_margin import SeparabilityProof
+from maxmargin.solvers import Solver, solver_named
+
+__all__ = ["Machine", "Training"]
 
 
-@dataclass(frozen=True)
-class Training:
-    """Certified solutions of a fit, one a sub-problem."""
-
-    certificates: tuple[Certificate, ...]
-    histories: tuple[History, ...]
-
-    @property
-    def points(self) -> list[Point]:
-        """The answers."""
-        return [part.claim.point for part in self.certificates if part.claim is not None]
-
-
-class Machine(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
+class Machine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
     """Base of the estimators that are trained by a solver and end with a certificate."""
 
     history_: History | list[History]
@@ -67,49 +60,46 @@ class Machine(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
         sample_weight: Vector | None,
         *,
         solver: Solver | None = None,
-        start: Solution | None = None,
+        start: Sequence[Solution | None] | None = None,
     ) -> Training:
         """Build, solve and certify every sub-problem; after Ctrl-C the remaining ones stay untrained.
 
-        `solver` takes the place of the one asked for; `start` is where it begins.
+        `solver` takes the place of the one asked for; `start` has where it begins, one for each sub-problem.
         """
         solver = self._settings() if solver is None else solver
-        certificates: list[Certificate] = []
-        histories: list[History] = []
-        interrupted = False
-        for specification in specifications:
-            problem, rows = specification.problem(X, y, sample_weight)
-            try:
-                solution = None if interrupted else solver.solve(problem, start)
-            except KeyboardInterrupt:  # outside the loops that know how to stop: nothing was found yet
-                solution = None
-            except NotSeparableError as error:
-                multipliers = np.zeros(len(y))
-                multipliers[slice(None) if rows is None else rows] = error.multipliers
-                proof = SeparabilityProof(specification, len(y), sample_weight)
-                raise NotSeparableError(str(error), multipliers, error.margin_bound, proof) from None
-            if solution is None:
-                solution = untrained(problem, solver.name, Status.INTERRUPTED)
-            interrupted = interrupted or solution.status is Status.INTERRUPTED
-            certificates.append(
-                certify(
-                    specification,
-                    problem,
-                    solution,
-                    tol=solver.tol,
-                    rows=rows,
-                    n_rows=len(y),
-                    sample_weight=sample_weight,
-                )
-            )
-            histories.append(solution.history)
-        return Training(tuple(certificates), tuple(histories))
+        starts = [None] * len(specifications) if start is None else start
+        with self._watched(specifications, solver.tol, X, y, sample_weight) as (watch, callbacks):
+            training = Trainer(X, y, sample_weight, solver, self.n_jobs, watch).train(specifications, starts)
+        return training if callbacks is None else replace(training, on_end=callbacks.finish)
+
+    @contextmanager
+    def _watched(
+        self,
+        specifications: Sequence[Specification],
+        tol: float,
+        X: Rows,
+        y: Labels,
+        sample_weight: Vector | None,
+    ) -> Iterator[tuple[Watch, FitCallbacks | None]]:
+        """The progress line of `verbose`, and the callbacks, whose fit ends later: when the answer is stored."""
+        tasks = [str(specification.task) for specification in specifications]
+        callbacks = FitCallbacks(self, tasks, X, y, sample_weight) if callbacks_of(self) else None
+        others = [] if callbacks is None else [callbacks]
+        verbose = getattr(self, "verbose", 0)
+        try:
+            with watching(type(self).__name__, tasks, tol, verbose=verbose, others=others) as watch:
+                yield watch, callbacks
+        except BaseException:
+            if callbacks is not None:
+                callbacks.abandon()
+            raise
 
     def _conclude(self, training: Training, points: Sequence[Point]) -> None:
         """Store certificate and history, say once what is short of the tolerance, and let Ctrl-C go on."""
         self._certificate = combine(training.certificates).about(points)
         self.history_ = training.histories[0] if len(training.histories) == 1 else list(training.histories)
         self.n_iter_ = int(max((part.passes for part in training.certificates), default=0.0))
+        training.on_end()
         status = self.certificate_.status
         if status is Status.INTERRUPTED:
             raise KeyboardInterrupt
@@ -118,7 +108,7 @@ class Machine(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
                 f"{type(self).__name__} ended {status.name}: relative gap {self.certificate_.relative_gap:.2g} and KKT "
                 f"violation {self.certificate_.kkt_violation:.2g} for tol={self.certificate_.tol:g}. {status.value}",
                 NotConvergedWarning,
-                stacklevel=3,
+                stacklevel=_level_of_user(),
             )
 
     @property
@@ -132,7 +122,9 @@ class Machine(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
         """Write the fitted model to a file that `maxmargin.load` reads: arrays and text, never code."""
         from maxmargin.estimators.files import save
 
-        save(self, path)
+        model = copy.copy(self)
+        model.__dict__.pop("_skl_callbacks", None)  # not part of the model, and nothing a file could hold
+        save(model, path)
 
     def _tasks(self) -> Sequence[Task] | None:
         """The sub-problems that the labels of a classifier stand for; None for a regressor."""
@@ -146,3 +138,11 @@ class Machine(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def _level_of_user() -> int:
+    """How far up the stack, seen from the caller, the first frame is that is not of this library."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and str(frame.f_globals.get("__name__", "")).startswith("maxmargin."):
+        level, frame = level + 1, frame.f_back
+    return level

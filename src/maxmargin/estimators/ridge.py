@@ -35,8 +35,8 @@ class Ridge(LeastSquaresMachine):
     intercept, intercept_scaling
         "free" or "augmented" (penalised, with a constant feature of that size).
     solver
-        "auto"; "cholesky" or "svd" (few features), "gram" (few rows) or "cg", which scikit-learn calls "lsqr" and
-        "sparse_cg"; the name of a solver of `LinearSVR` that can do the squared loss; or a `maxmargin.solvers.Solver`.
+        "auto" or "least-squares"; "cholesky" or "svd" (few features), "gram" (few rows) or "cg", which scikit-learn
+        calls "lsqr" and "sparse_cg"; "dcd", "newton" or "qp"; or a `maxmargin.solvers.Solver`.
 
     Examples
     --------
@@ -75,6 +75,7 @@ class Ridge(LeastSquaresMachine):
         n_jobs: int | None = None,
         memory: str | int | None = None,
         device: str = "auto",
+        verbose: bool | int = 0,
     ):
         self.alpha = alpha
         self.fit_intercept = fit_intercept
@@ -90,13 +91,14 @@ class Ridge(LeastSquaresMachine):
         self.n_jobs = n_jobs
         self.memory = memory
         self.device = device
+        self.verbose = verbose
 
     def fit(self, X: Rows, y: Labels, sample_weight: Vector | None = None) -> Ridge:
         """Train on rows X with targets y; a row of weight 2 is the row twice, of weight 0 its absence."""
         C, intercept = _cost(self.alpha), self._intercept()
         X, y, weight = self._checked(X, y, sample_weight)
         specification = Specification(Regression(), Squared(), C, intercept)
-        training = self._train([specification], X, y, weight, solver=self._solver())
+        training = self._train([specification], X, y, weight, solver=self._solver(specification.penalty))
         self._store_points(training.points)
         self._conclude(training, self._points())
         return self

@@ -13,12 +13,13 @@ from maxmargin.certificates import Point
 from maxmargin.errors import DataError, ParameterError
 from maxmargin.estimators.linear_machine import LinearMachine
 from maxmargin.estimators.machine import Training
+from maxmargin.estimators.starting import starting_points
 from maxmargin.estimators.validation import check_cost, check_labels, check_same_length, check_weights
 from maxmargin.estimators.weights import class_factors, classes_with_weight
 from maxmargin.losses import Logistic, Softmax
-from maxmargin.problems import AllClasses, History, Pair, Solution, Specification, Status, Task
+from maxmargin.problems import AllClasses, Pair, Solution, Specification, Task
 from maxmargin.solvers import Solver
-from maxmargin.solvers.softmax_newton import SoftmaxNewton
+from maxmargin.solvers.suited import check_suited, suited
 
 
 class ProbabilityMachine(ClassifierMixin, LinearMachine):  # type: ignore[misc]  # scikit-learn is untyped
@@ -40,7 +41,7 @@ class ProbabilityMachine(ClassifierMixin, LinearMachine):  # type: ignore[misc] 
         sample_weight
             Factor on C of each row; weight 2 is the row twice, weight 0 its absence.
         """
-        return self._fit_from(X, y, sample_weight, self if self.warm_start and hasattr(self, "coef_") else None)
+        return self._fit_from(X, y, sample_weight, self._last_fit())
 
     def _fit_from(
         self, X: Rows, y: Labels, sample_weight: Vector | None, start_model: ProbabilityMachine | None
@@ -49,11 +50,10 @@ class ProbabilityMachine(ClassifierMixin, LinearMachine):  # type: ignore[misc] 
         self._check_choices()
         C, intercept = _check_finite_cost(self.C), self._intercept()
         X = self._check_linear_input(X, reset=True)
-        y = check_labels(y)
+        y, labels = check_labels(y)
         check_same_length(X, y)
         weight = check_weights(sample_weight, len(y))
         # A class whose rows all have weight zero is absent; kept, its free intercept would run to minus infinity.
-        labels = np.unique(y)
         labels = labels[np.isin(labels, classes_with_weight(labels, y, weight, ()))]
         factors = class_factors(self.class_weight, labels, y, weight)
         weighty = classes_with_weight(labels, y, weight, factors)
@@ -61,7 +61,7 @@ class ProbabilityMachine(ClassifierMixin, LinearMachine):  # type: ignore[misc] 
             raise DataError(f"at least two classes need rows with positive weights; only {weighty} do.")
         classes = labels[np.isin(labels, weighty)]
         specification = self._specification(classes.tolist(), C, intercept, factors)
-        start = _starting_point(start_model, classes, specification, X, y, weight)
+        start = starting_points(start_model, [specification], X, y, weight)
         self.classes_ = classes
         training = self._train_from(start, specification, X, y, weight)
         self._store_points(training.points)
@@ -76,17 +76,16 @@ class ProbabilityMachine(ClassifierMixin, LinearMachine):  # type: ignore[misc] 
 
     def _specification(self, classes: list[Any], C: float, intercept: Any, factors: Any) -> Specification:
         if self._is_softmax(len(classes)):
-            return Specification(AllClasses(tuple(classes)), Softmax(), C, intercept, class_weight=factors)
+            return Specification(AllClasses(tuple(classes)), Softmax(len(classes)), C, intercept, class_weight=factors)
         return Specification(Pair(*classes), Logistic(), C, intercept, class_weight=factors)
 
     def _train_from(
-        self, start: Solution | None, specification: Specification, X: Rows, y: Labels, weight: Vector | None
+        self, start: list[Solution | None], specification: Specification, X: Rows, y: Labels, weight: Vector | None
     ) -> Training:
-        """Train with the solver asked for, or with the default of this loss."""
-        automatic = isinstance(self.solver, str) and self.solver in ("auto", *self._peer_solvers)
-        solver = self._settings("auto" if automatic else self.solver)
-        if automatic and isinstance(specification.loss, Softmax):
-            solver = SoftmaxNewton(solver.tol, solver.max_iter, solver.max_seconds, n_jobs=self.n_jobs)
+        """Train with the solver asked for, if this loss can be given to it."""
+        check_suited(self.solver, (*suited(specification.loss, specification.penalty), *self._peer_solvers))
+        is_peer = isinstance(self.solver, str) and self.solver in self._peer_solvers
+        solver = self._settings("auto" if is_peer else None)
         return self._train([specification], X, y, weight, solver=solver, start=start)
 
     def _store_points(self, points: list[Point]) -> None:
@@ -153,15 +152,17 @@ class SoftmaxRegression(ProbabilityMachine):
     warm_start
         Whether to begin where the last fit ended.
     solver
-        "auto", or a `maxmargin.solvers.Solver`.
+        "auto", "softmax-newton", or a `maxmargin.solvers.Solver`.
     n_jobs
         Threads; None means all cores.
     memory
         For data larger than memory, which this version cannot train on yet; None.
     device
         "auto" or "cpu".
-    verbose, random_state
-        Accepted for compatibility; a solver that has no use for them ignores them.
+    verbose
+        1 shows the progress of the fit in one line; 0 is silent.
+    random_state
+        Accepted for compatibility; a solver that has no use for it ignores it.
 
     Attributes
     ----------
@@ -220,39 +221,6 @@ class SoftmaxRegression(ProbabilityMachine):
         self.n_jobs = n_jobs
         self.memory = memory
         self.device = device
-
-
-def _starting_point(
-    model: ProbabilityMachine | None,
-    classes: Labels,
-    specification: Specification,
-    X: Rows,
-    y: Labels,
-    sample_weight: Vector | None,
-) -> Solution | None:
-    """Where a model of the same classes and features ended; multipliers grow with C and stay in their bounds."""
-    if model is None or not np.array_equal(model.classes_, classes) or model.coef_.shape[1] != X.shape[1]:
-        return None
-    claim, point = model.certificate_.claim, model._points()[0]
-    assert claim is not None
-    problem, rows = specification.problem(X, y, sample_weight)
-    alpha = np.zeros((problem.n_rows, *point.coefficients.shape[1:]))
-    if claim.n_rows == len(y):
-        everywhere = point.everywhere(len(y))
-        alpha = problem.loss.multipliers(everywhere if rows is None else everywhere[rows], problem.targets)
-        alpha = alpha * (specification.C / claim.specification.C)
-    if alpha.ndim == 1:
-        alpha = np.clip(alpha, 0.0, problem.costs)
-    return Solution(
-        alpha=alpha,
-        weights=np.array(point.weights),
-        bias=model.intercept_.item() if alpha.ndim == 1 else model.intercept_.copy(),
-        status=Status.BUDGET,
-        history=History(),
-        solver=model.certificate_.solver,
-        passes=0.0,
-        seconds=0.0,
-    )
 
 
 def _check_finite_cost(C: Any) -> float:

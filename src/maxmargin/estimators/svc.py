@@ -70,7 +70,9 @@ class SVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn
         As in scikit-learn, for more than two classes.
     probability
         False: this version has no probabilities.
-    shrinking, verbose, random_state
+    verbose
+        1 shows the progress of the fit in one line; 0 is silent.
+    shrinking, random_state
         Accepted for compatibility; a solver that has no use for them ignores them.
 
     Attributes
@@ -157,10 +159,9 @@ class SVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn
         self._check_choices()
         C, intercept = check_cost(self.C), check_intercept(self.intercept)
         X = self._check_kernel_input(X, reset=True)
-        y = check_labels(y)
+        y, self.classes_ = check_labels(y)
         check_same_length(X, y)
         weight = check_weights(sample_weight, len(y))
-        self.classes_ = np.unique(y)
         self._kernel = self._make_kernel(X, weight)
         factors = class_factors(self.class_weight, self.classes_, y, weight)
         weighty = classes_with_weight(self.classes_, y, weight, factors)

@@ -21,6 +21,9 @@ from maxmargin.data import as_rows
 from maxmargin.errors import DataError, DataTypeError, ParameterError
 from maxmargin.problems import Intercept
 
+_BLOCK_ENTRIES = 1 << 20
+_FEW_CLASSES = 4
+
 
 @contextmanager
 def our_errors() -> Iterator[None]:
@@ -32,12 +35,7 @@ def our_errors() -> Iterator[None]:
     except TypeError as error:
         raise DataTypeError(str(error)) from error
     except ValueError as error:
-        raise DataError(_shortened(str(error))) from error
-
-
-def _shortened(message: str) -> str:
-    """The message, without the other models that scikit-learn goes on to recommend where it finds NaN."""
-    return message.split("\n")[0] + " Fill or drop such rows." if "contains NaN" in message else message
+        raise DataError(str(error)) from error
 
 
 def check_rows(estimator: BaseEstimator, X: Rows, *, on: str, reset: bool, count_columns: bool = True) -> Rows:
@@ -49,10 +47,56 @@ def check_rows(estimator: BaseEstimator, X: Rows, *, on: str, reset: bool, count
     if on == "strings" or (on == "anything" and _is_strings(X)):
         return _check_strings(X)
     with our_errors():
-        if not count_columns:
-            return check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
-        rows = validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32])
-        return as_rows(rows)  # loops over a sparse row count on columns that are sorted and unique
+        kinds: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "ensure_all_finite": False}
+        if count_columns and _is_ready(estimator, X, reset):
+            rows = X
+            estimator.n_features_in_ = X.shape[1]
+        else:
+            rows = validate_data(estimator, X, reset=reset, **kinds) if count_columns else check_array(X, **kinds)
+        check_finite(rows, getattr(X, "columns", None))
+        return as_rows(rows) if count_columns else rows  # loops count on sparse columns that are sorted and unique
+
+
+def _is_ready(estimator: BaseEstimator, X: Rows, reset: bool) -> bool:
+    """Whether scikit-learn's checks would find nothing to do or to say about X; they take longer than a small fit."""
+    if type(X) not in (np.ndarray, sparse.csr_matrix, sparse.csr_array) or X.ndim != 2 or 0 in X.shape:
+        return False
+    if X.dtype not in (np.float64, np.float32) or hasattr(estimator, "feature_names_in_"):
+        return False
+    return reset or getattr(estimator, "n_features_in_", None) == X.shape[1]
+
+
+def check_finite(X: Rows, names: Any = None) -> None:
+    """Refuse NaN and infinity in rows of numbers, with the place of the first and how many there are.
+
+    The sum of all entries is finite only if they are, up to overflow; so only rows that are suspicious are looked at
+    entry by entry, a block at a time. `names` are those of the columns, where they have any.
+    """
+    values = X.data if sparse.issparse(X) else X
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(np.sum(values)):
+            return
+    bad, first = 0, None
+    step = max(1, _BLOCK_ENTRIES // max(1, int(np.prod(values.shape[1:]))))
+    for top in range(0, len(values), step):
+        found = np.argwhere(~np.isfinite(values[top : top + step]))
+        bad += len(found)
+        if first is None and len(found):
+            first = (top + int(found[0, 0]), *found[0, 1:].tolist())
+    if first is None:
+        return
+    row, column = _place_in_csr(X, first[0]) if sparse.issparse(X) else first
+    name = "" if names is None else f" ({str(names[column])!r})"
+    others = "the only such entry" if bad == 1 else f"the first of {bad} such entries"
+    raise DataError(
+        f"Input X contains NaN or infinity: row {row}, column {column}{name} is {values[first]}, {others}; rows and "
+        "columns are counted from 0. Fill or drop such rows."
+    )
+
+
+def _place_in_csr(X: Rows, entry: int) -> tuple[int, int]:
+    """Row and column of a stored entry."""
+    return int(np.searchsorted(X.indptr, entry, side="right")) - 1, int(X.indices[entry])
 
 
 def _is_strings(X: Rows) -> bool:
@@ -81,17 +125,29 @@ def check_same_length(X: Rows, y: Labels) -> None:
         raise DataError(f"X has {_num_samples(X)} rows and y has {len(y)}; inconsistent numbers of samples.")
 
 
-def check_labels(given: Any) -> Labels:
-    """Class labels as a one-dimensional array with at least two classes."""
+def check_labels(given: Any) -> tuple[Labels, Labels]:
+    """Class labels as a one-dimensional array, and the classes in order, at least two of them."""
     with our_errors():
-        y = _column(given)
+        y = given if type(given) is np.ndarray and given.ndim == 1 else _column(given)
         if y.dtype.kind == "f" and not np.all(np.isfinite(y)):
             raise DataError("Input y contains NaN or infinity; labels must be known.")
-        check_classification_targets(y)
-    found = np.unique(y).tolist()
-    if len(found) < 2:
-        raise DataError(f"a classifier needs rows of at least two classes; y has one class only: {found}.")
-    return y
+        are_whole = y.dtype.kind in "iub" or (y.dtype.kind == "f" and np.array_equal(y, np.rint(y)))
+        if not are_whole:
+            check_classification_targets(y)
+    classes = _distinct(y)
+    if len(classes) < 2:
+        raise DataError(f"a classifier needs rows of at least two classes; y has one class only: {classes.tolist()}.")
+    return y, classes
+
+
+def _distinct(y: Labels) -> Labels:
+    """The different labels in order: a scan for each of the first few is faster than a sort of all."""
+    found: list[Any] = []
+    rest = y
+    while len(rest) and len(found) < _FEW_CLASSES and y.dtype.kind in "iufb":
+        found.append(rest[0])
+        rest = rest[rest != rest[0]]
+    return np.unique(np.concatenate([np.array(found, dtype=y.dtype), rest]))
 
 
 def check_numbers(given: Any) -> Vector:

@@ -6,6 +6,7 @@ from typing import Any
 
 from maxmargin.errors import ModelFileError
 from maxmargin.losses.base import Loss
+from maxmargin.losses.crammer_singer import CrammerSinger
 from maxmargin.losses.hinge import HardMargin, Hinge, SquaredHinge
 from maxmargin.losses.insensitive import Absolute, EpsilonInsensitive, SquaredEpsilonInsensitive
 from maxmargin.losses.logistic import Logistic
@@ -16,6 +17,7 @@ _KINDS: dict[str, type[Loss]] = {
     kind.__name__: kind
     for kind in (
         Absolute,
+        CrammerSinger,
         EpsilonInsensitive,
         HardMargin,
         Hinge,

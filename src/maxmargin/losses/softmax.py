@@ -19,13 +19,11 @@ import numpy as np
 from scipy.special import logsumexp, softmax, xlog1py, xlogy
 
 from maxmargin._types import Matrix, Vector
-from maxmargin.losses.base import Loss
-
-_SIMPLEX_TOLERANCE = 1e-12  # p is a difference of doubles; its sum is 1 only up to rounding
+from maxmargin.losses.multiclass import MulticlassLoss, class_column, in_simplex, unit_vectors
 
 
 @dataclass(frozen=True)
-class Softmax(Loss):
+class Softmax(MulticlassLoss):
     """l(f) = log sum_k exp(f_k) of rows of scores; the target enters through `score_value`."""
 
     name: ClassVar[str] = "softmax"
@@ -43,15 +41,12 @@ class Softmax(Loss):
 
     def conjugate(self, u: Matrix) -> Vector:
         """sum_k u_k log u_k on the simplex."""
-        inside = np.all(u >= -_SIMPLEX_TOLERANCE, axis=-1) & (
-            np.abs(np.sum(u, axis=-1) - 1.0) <= _SIMPLEX_TOLERANCE * u.shape[-1]
-        )
         p = np.maximum(u, 0.0)
-        return np.where(inside, np.sum(xlogy(p, p), axis=-1), np.inf)
+        return np.where(in_simplex(u), np.sum(xlogy(p, p), axis=-1), np.inf)
 
     def score_value(self, f: Matrix, y: Vector) -> Vector:
         """Log sum_k exp(f_k - f_y), which keeps the digits of a loss near zero."""
-        return self.value(f - np.take_along_axis(f, _column(y), axis=-1))
+        return self.value(f - np.take_along_axis(f, class_column(y), axis=-1))
 
     def score_slope(self, f: Matrix, y: Vector) -> Matrix:
         """Probabilities minus the unit vector of the target."""
@@ -69,20 +64,3 @@ class Softmax(Loss):
         """Largest difference between the slope and v over the classes."""
         worst: Vector = np.max(np.abs(self.score_slope(f, y) - v), axis=-1)
         return worst
-
-    def multipliers(self, beta: Matrix, y: Vector) -> Matrix:
-        """Alpha = beta."""
-        return beta
-
-    def coefficients(self, alpha: Matrix, y: Vector) -> Matrix:
-        """Beta = alpha."""
-        return alpha
-
-
-def unit_vectors(y: Vector, n_classes: int) -> Matrix:
-    """Row i is the unit vector of class y_i."""
-    return np.asarray(np.arange(n_classes) == _column(y), dtype=np.float64)
-
-
-def _column(y: Vector) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
-    return np.asarray(y, dtype=np.int64).reshape(-1, 1)

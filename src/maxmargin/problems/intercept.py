@@ -14,6 +14,8 @@ a convex function of one number, minimised here exactly and not by averaging ove
 between the kinks of the losses. Bisection over the sorted kinks finds the piece that holds the minimum by evaluating
 the slope afresh at each probe, so nothing accumulates rounding; Newton steps then finish inside the piece, one step
 for a quadratic, a few for a logistic curve. Where the minimum is a whole interval, its middle is taken.
+
+`problems.class_intercepts` has the losses with one intercept a class.
 """
 
 from __future__ import annotations
@@ -23,8 +25,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from maxmargin._types import Matrix, Vector
-from maxmargin.losses import CurveLoss, HardMargin, Loss, Softmax
+from maxmargin._types import Vector
+from maxmargin.losses import CrammerSinger, CurveLoss, HardMargin, Loss, Softmax
+from maxmargin.problems.class_intercepts import best_class_intercepts
 
 _NEWTON_STEPS = 100
 
@@ -58,9 +61,9 @@ Intercept.NONE = Intercept(0.0)
 
 
 def best_intercept(loss: Loss, f: Vector, y: Vector, C: Vector) -> float | Vector:
-    """Minimiser over b of sum_i C_i l_{y_i}(f_i + b); for softmax one b a class."""
-    if isinstance(loss, Softmax):
-        return _best_softmax_intercept(loss, f, y, C)
+    """Minimiser over b of sum_i C_i l_{y_i}(f_i + b); for losses of all classes at once one b a class."""
+    if isinstance(loss, (CrammerSinger, Softmax)):
+        return best_class_intercepts(loss, f, y, C)
     if isinstance(loss, HardMargin):
         return _middle_intercept(f, y)
     assert isinstance(loss, CurveLoss)
@@ -132,29 +135,4 @@ def _minimum_in_piece(loss: CurveLoss, f: Vector, y: Vector, C: Vector, low: flo
         if abs(following - b) <= 2.0 * np.finfo(float).eps * abs(b):
             return following
         b, reach = following, 2.0 * reach
-    return b
-
-
-def _best_softmax_intercept(loss: Softmax, f: Matrix, y: Vector, C: Vector) -> Vector:
-    """One b a class, summing to zero, by damped Newton steps; the Hessian is only K x K."""
-    n_classes = f.shape[1]
-    b = np.zeros(n_classes)
-    value = float(C @ loss.score_value(f + b, y))
-    for _ in range(_NEWTON_STEPS):
-        p = loss.subgradient(f + b)
-        slope = C @ loss.score_slope(f + b, y)
-        weighted = p * C[:, None]
-        hessian = np.diag(weighted.sum(axis=0)) - p.T @ weighted
-        # Adding the same number to every score changes nothing; the rank-one term takes that direction out.
-        step = np.linalg.lstsq(hessian + float(np.sum(C)) / n_classes**2, slope, rcond=None)[0]
-        size = 1.0
-        while size > 1e-10:
-            trial = b - size * step
-            trial_value = float(C @ loss.score_value(f + trial, y))
-            if trial_value < value:
-                break
-            size *= 0.5
-        else:
-            return b
-        b, value = trial - trial.mean(), trial_value
     return b

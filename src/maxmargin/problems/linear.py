@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
 
 from maxmargin._types import Matrix, RowIndex, Rows, Vector
-from maxmargin.data import ArraySource, as_double, squared_norms
+from maxmargin.data import ArraySource, as_double
 from maxmargin.data.source import blocks
 from maxmargin.penalties import L2, Penalty
 from maxmargin.problems.problem import Pieces, Problem
+
+if TYPE_CHECKING:
+    from maxmargin.data.passes import Passes
 
 _BLOCK_BYTES = 8 << 20
 
@@ -33,16 +38,23 @@ class LinearProblem(Problem):
     @property
     def objective(self) -> str:
         """What is minimised, in words."""
-        norm = "1/2 |w|^2" if self.penalty == L2() else f"{self.penalty.name} penalty"
-        return f"{norm} {self._loss_words()}, linear, {self.intercept.words}"
+        return f"{self.penalty.words} {self._loss_words()}, linear, {self.intercept.words}"
 
     @property
     def is_convex(self) -> bool:
         """Always."""
         return True
 
+    @cached_property
+    def _passes(self) -> Passes:
+        from maxmargin.data.passes import Passes  # the compiler is loaded by the first fit, not by an import
+
+        return Passes(self.source)
+
     def weights_from(self, beta: Vector) -> Vector:
         """sum_i beta_i x_i in one pass, in double precision."""
+        if beta.ndim == 1:
+            return self._passes.combination(beta)
         total = np.zeros((self.source.n_features, *beta.shape[1:]))
         for block in blocks(self.source):
             total += as_double(block.X).T @ beta[block.span]
@@ -50,6 +62,8 @@ class LinearProblem(Problem):
 
     def scores(self, weights: Vector) -> Vector:
         """<w, x_i> of every row in one pass, in double precision."""
+        if weights.ndim == 1:
+            return self._passes.scores(weights)
         return np.concatenate([np.asarray(as_double(block.X) @ weights) for block in blocks(self.source)])
 
     def combination_scores(self, beta: Vector) -> Vector:
@@ -63,10 +77,11 @@ class LinearProblem(Problem):
         return np.asarray(product.todense() if sparse.issparse(product) else product)
 
     def pieces(self, weights: Vector | None, beta: Vector) -> Pieces:
-        """Two passes: one rebuilds sum_i beta_i x_i, one the scores of `weights` (that sum when None)."""
+        """Two passes: sum_i beta_i x_i, then the scores of `weights` (that sum over the strength when None)."""
         combination = self.weights_from(beta)
-        w = combination if weights is None else weights
-        lengths = np.sqrt(np.concatenate([squared_norms(block.X) for block in blocks(self.source)]))
+        strength = self.penalty.strength if isinstance(self.penalty, L2) else 1.0
+        w = combination / strength if weights is None else weights
+        lengths = np.sqrt(self._passes.squared_lengths())
         length = float(np.linalg.norm(w))
         size = np.abs(beta) if beta.ndim == 1 else np.sum(np.abs(beta), axis=1)
         combined = float(size @ lengths)
@@ -75,10 +90,10 @@ class LinearProblem(Problem):
             scores=self.scores(w),
             penalty=penalty,
             conjugate_penalty=conjugate,
-            apart=0.5 * float(np.sum(np.square(w - combination))) if isinstance(self.penalty, L2) else 0.0,
+            apart=self.penalty.apart(w, combination),
             lengths=lengths,
-            score_size=combined if weights is None else length,
-            penalty_size=combined * float(np.linalg.norm(combination)) + length**2
+            score_size=combined / strength if weights is None else length,
+            penalty_size=combined * float(np.linalg.norm(combination)) / strength + strength * length**2
             if isinstance(self.penalty, L2)
             else sum(value for value in (penalty, conjugate) if np.isfinite(value)),
         )

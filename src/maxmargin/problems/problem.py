@@ -35,7 +35,9 @@ class Pieces(NamedTuple):
     conjugate_penalty: float
     """penalty*(sum_i beta_i phi(x_i))."""
     apart: float
-    """1/2 |w - sum_i beta_i phi(x_i)|^2, the part of the duality gap that is no row's; 0 where w is that sum."""
+    """penalty(w) + penalty*(v) - <w, v> at v = sum_i beta_i phi(x_i), the part of the duality gap that is no row's.
+
+    For the L2 penalty 1/2 |w - v|^2; for L1 the sum of |w_j| - w_j v_j."""
     lengths: Vector
     """|phi(x_i)|, for the estimate of rounding."""
     score_size: float

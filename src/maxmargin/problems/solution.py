@@ -1,10 +1,17 @@
-"""What a solver hands back: the point it reached, how it ended, and how it got there."""
+"""What a solver hands back: the point it reached, how it ended, and how it got there.
+
+Who wants to follow a fit listens to its history: solvers record and know of no listener.
+"""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import TypeAlias
 
 import numpy as np
 
@@ -39,13 +46,21 @@ class History:
         """Seconds since the history was begun."""
         return time.perf_counter() - self._begun
 
+    @property
+    def relative_gap(self) -> float:
+        """Gap of the last check by the size of its primal value; infinite before the first check."""
+        return self.gap[-1] / max(abs(self.primal[-1]), 1e-300) if self.gap else np.inf
+
     def record(self, passes: float, primal: float, dual: float) -> None:
-        """Add one check."""
+        """Add one check, and tell the listener of this thread if there is one."""
         self.seconds.append(self.elapsed)
         self.passes.append(float(passes))
         self.primal.append(float(primal))
         self.dual.append(float(dual))
         self.gap.append(float(primal) - float(dual))
+        listener = _listener.get()
+        if listener is not None:
+            listener(self)
 
     @classmethod
     def from_arrays(cls, columns: dict[str, Vector]) -> History:
@@ -61,6 +76,33 @@ class History:
             name: np.asarray(getattr(self, name), dtype=np.float64)
             for name in ("seconds", "passes", "primal", "dual", "gap")
         }
+
+
+Listener: TypeAlias = Callable[[History], None]
+
+# A context variable, because solvers record in worker threads, and threads carry the context of their fit.
+_listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
+
+
+@contextmanager
+def listening(listener: Listener | None) -> Iterator[None]:
+    """Call `listener` with the history after each check of the fits inside the block, after any listener around it.
+
+    With None nobody hears of what happens inside.
+    """
+    around = _listener.get()
+
+    def both(history: History) -> None:
+        if around is not None:
+            around(history)
+        if listener is not None:
+            listener(history)
+
+    token = _listener.set(None if listener is None else both)
+    try:
+        yield
+    finally:
+        _listener.reset(token)
 
 
 @dataclass(frozen=True)

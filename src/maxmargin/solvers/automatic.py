@@ -1,36 +1,52 @@
 """The default: the solver that suits the problem's shape, and another one when it turns out not to.
 
     hard margin, kernel        qp
+    L1 penalty                 sparse; qp where the loss is not smooth
+    squared loss               least-squares
+    softmax loss               softmax-newton
+    Crammer and Singer         dcd on all classes of a row at once; with few features then interior
     few rows, many features    dcd first, then qp on the products of the rows
     smooth loss                newton; for many features dcd first, which needs few passes while C is small
-    hinge, tube                dcd first; with few features interior as soon as dcd has cost as much as that would
+    hinge, tube                dcd first, then multipliers
 
 What dcd needs depends on C and on the data in ways nobody can foresee, so it gets a budget of passes worth what the
-second-order method will cost, and hands over when that is spent: at worst the answer takes twice as long as the better
-of the two alone.
+second-order method will cost, and hands over what it has when that is spent, or as soon as its progress says that it
+will be: at worst the answer takes twice as long as the better of the two alone.
 """
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from scipy import sparse
-
 from maxmargin.certificates import assess
 from maxmargin.data.passes import Passes
+from maxmargin.losses import CrammerSinger, Logistic, Softmax
 from maxmargin.problems import LinearProblem, Problem, Solution, Status
-from maxmargin.solvers import dcd, interior, newton
+from maxmargin.solvers import least_squares, multiclass_descent, multipliers, newton, sparse_newton
 from maxmargin.solvers.dcd import DualDescent
-from maxmargin.solvers.interior import Interior
+from maxmargin.solvers.least_squares import LeastSquares
+from maxmargin.solvers.multiclass_descent import MulticlassDescent
+from maxmargin.solvers.multiclass_interior import MulticlassInterior
+from maxmargin.solvers.multipliers import Multipliers
 from maxmargin.solvers.newton import Newton
 from maxmargin.solvers.polish import polish
 from maxmargin.solvers.qp import QP
+from maxmargin.solvers.softmax_newton import SoftmaxNewton
 from maxmargin.solvers.solver import Solver
+from maxmargin.solvers.sparse_newton import SparseNewton
 
 _FEW_FEATURES = 1500
-_INTERIOR_STEPS = 25
-_SMOOTH_PASSES = 200  # passes of dcd on a smooth loss before conjugate gradients take over
+_FEW_UNKNOWNS = 1000  # weights of all classes together up to which their equations are factored
+_FEW_UNKNOWNS_PASSES = 200
+_WORTH = {
+    (True, False, False): 40.0,
+    (False, False, False): 1000.0,
+    (False, False, True): 150.0,
+    (False, True, True): 40.0,
+}
+"""Passes of dcd that the second-order method is worth: by few features, logistic loss (slow passes), smooth loss."""
 _MANY_PASSES = 100_000
 _FEW_ROWS = 1500  # rows up to which their products make a small matrix, whatever the number of features
 _FEW_ROWS_PASSES = 1000
@@ -49,7 +65,17 @@ class Automatic(Solver):
 
     def solve(self, problem: Problem, start: Solution | None = None) -> Solution:
         """Solve with what suits."""
-        if not isinstance(problem, LinearProblem) or not (newton.solves(problem) or interior.solves(problem)):
+        if sparse_newton.solves(problem):
+            small = problem.n_rows <= _SMALL_ROWS and problem.source.n_features <= _SMALL_FEATURES
+            tol = min(self.tol, _SMALL_TOL) if small else self.tol
+            return SparseNewton(tol, self.max_iter, self.max_seconds, n_jobs=self.n_jobs).solve(problem, start)
+        if isinstance(problem.loss, Softmax):
+            return SoftmaxNewton(self.tol, self.max_iter, self.max_seconds, n_jobs=self.n_jobs).solve(problem, start)
+        if multiclass_descent.solves(problem):
+            return self._all_classes(problem, start)
+        if least_squares.solves(problem):
+            return LeastSquares(self.tol, self.max_iter, self.max_seconds, n_jobs=self.n_jobs).solve(problem, start)
+        if not isinstance(problem, LinearProblem) or not (newton.solves(problem) or multipliers.solves(problem)):
             return QP(self.tol, self.max_iter, self.max_seconds).solve(problem)
         if problem.n_rows > _SMALL_ROWS or problem.source.n_features > _SMALL_FEATURES:
             return self._by_shape(problem, start)
@@ -59,23 +85,45 @@ class Automatic(Solver):
 
     def _by_shape(self, problem: LinearProblem, start: Solution | None) -> Solution:
         few = problem.source.n_features <= _FEW_FEATURES
-        if not few and problem.n_rows <= _FEW_ROWS and dcd.solves(problem):
+        if not few and problem.n_rows <= _FEW_ROWS:
             first = self._descent(self.max_iter or _FEW_ROWS_PASSES).solve(problem, start)
-            return first if first.status in _FINAL else QP(self.tol, self.max_iter, self.max_seconds).solve(problem)
-        second: Solver = Newton(self.tol, self.max_iter, self.max_seconds, n_jobs=self.n_jobs)
-        if newton.solves(problem):
-            if few or not dcd.solves(problem):
-                return second.solve(problem, start)
-            passes = _SMOOTH_PASSES
-        elif few:
-            second = Interior(self.tol, self.max_iter, self.max_seconds, n_jobs=self.n_jobs)
-            passes = _worth_of_interior(problem)
-        else:
-            return self._descent(self.max_iter or _MANY_PASSES).solve(problem, start)
-        first = replace(self._descent(self.max_iter or _MANY_PASSES), worth=passes).solve(problem, start)
-        if first.status in _FINAL:
+            if first.status in _FINAL or problem.loss.dual_box(problem.costs) is None:
+                return first
+            return QP(self.tol, self.max_iter, self.max_seconds).solve(problem)
+        smooth = newton.solves(problem)
+        second_order = Newton if smooth else Multipliers
+        second = second_order(self.tol, self.max_iter, self.max_seconds, n_jobs=self.n_jobs)
+        if few and smooth:
+            return second.solve(problem, start)
+        worth = _WORTH[few, isinstance(problem.loss, Logistic), smooth]
+        first = replace(self._descent(self.max_iter or _MANY_PASSES), worth=worth).solve(problem, start)
+        if first.status in _FINAL or self.max_iter is not None:
             return first
-        return _better(first, second.solve(problem, first if newton.solves(problem) else None))
+        return _better(first, second.solve(problem, first))
+
+    def _all_classes(self, problem: Problem, start: Solution | None) -> Solution:
+        """Descent, and interior points in its place where few unknowns make them cheap and it is slow."""
+        assert isinstance(problem, LinearProblem)
+        assert isinstance(problem.loss, CrammerSinger)
+        began = time.perf_counter()
+        unknowns = problem.loss.count_classes(problem.targets) * (problem.source.n_features + 1)
+        worth = _FEW_UNKNOWNS_PASSES + unknowns
+        is_last = unknowns > _FEW_UNKNOWNS or self.max_iter is not None
+        descent = MulticlassDescent(
+            self.tol,
+            self.max_iter or (_MANY_PASSES if is_last else worth),
+            self.max_seconds,
+            random_state=self.random_state,
+            n_jobs=self.n_jobs,
+        )
+        first = descent.solve(problem, start)
+        left = None if self.max_seconds is None else self.max_seconds - (time.perf_counter() - began)
+        if is_last or first.status in _FINAL or (left is not None and left <= 0.0):
+            return first
+        second = MulticlassInterior(self.tol, None, left).solve(problem)
+        if second.status in _FINAL:
+            return second
+        return min(first, second, key=lambda at: assess(problem, at.alpha, at.weights, at.bias).gap)
 
     def _descent(self, passes: int) -> DualDescent:
         return DualDescent(self.tol, passes, self.max_seconds, random_state=self.random_state, n_jobs=self.n_jobs)
@@ -95,14 +143,10 @@ def _sharpened(problem: LinearProblem, solution: Solution) -> Solution:
     return replace(solution, alpha=alpha, weights=weights, bias=None if problem.intercept.is_free else sharp.bias)
 
 
-def _worth_of_interior(problem: LinearProblem) -> int:
-    """Passes of dcd that cost about as much as an interior-point solve."""
-    X = problem.source.X
-    n, d = X.shape
-    a_row = X.nnz / max(1, n) if sparse.issparse(X) else d
-    one_pass = 2.0 * a_row + 20.0
-    one_step = 4.0 * a_row + 0.5 * a_row * a_row + 100.0
-    return max(10, int(_INTERIOR_STEPS * one_step / one_pass))
+def _last_gap(solution: Solution) -> float:
+    """Relative gap at the last look."""
+    history = solution.history
+    return history.gap[-1] / max(abs(history.primal[-1]), 1e-300) if len(history) else float("inf")
 
 
 def _better(first: Solution, second: Solution) -> Solution:

@@ -14,11 +14,16 @@ SOLVERS = {
     "AveragedSGD": "averaged_sgd",
     "DualDescent": "dcd",
     "Implicit": "implicit",
-    "Interior": "interior",
+    "LeastSquares": "least_squares",
+    "MulticlassDescent": "multiclass_descent",
+    "MulticlassInterior": "multiclass_interior",
+    "Multipliers": "multipliers",
     "Newton": "newton",
     "Pairs": "pairs",
     "Pegasos": "pegasos",
     "QP": "qp",
+    "SoftmaxNewton": "softmax_newton",
+    "SparseNewton": "sparse_newton",
     "Subgradient": "subgradient",
 }
 """Class of each solver and the file it is in."""
@@ -28,11 +33,15 @@ _LINEAR = {
     "asgd": "AveragedSGD",
     "dcd": "DualDescent",
     "implicit": "Implicit",
-    "interior": "Interior",
+    "interior": "MulticlassInterior",
+    "least-squares": "LeastSquares",
+    "multipliers": "Multipliers",
     "newton": "Newton",
     "pairs": "Pairs",
     "pegasos": "Pegasos",
     "qp": "QP",
+    "softmax-newton": "SoftmaxNewton",
+    "sparse": "SparseNewton",
     "subgradient": "Subgradient",
 }
 _KERNEL = {"auto": "QP", "qp": "QP"}
@@ -58,3 +67,14 @@ def solver_named(name: str | Solver, *, linear: bool, **settings: Any) -> Solver
     kind = solver_class(known[name])
     has = {field.name for field in fields(kind)}
     return kind(**{key: value for key, value in settings.items() if key in has})
+
+
+def for_all_classes(solver: Solver) -> Solver:
+    """The solver of the same name for Crammer and Singer's machine; one that chooses for itself is taken as it is."""
+    twins = {"dcd": "MulticlassDescent", "interior": "MulticlassInterior"}
+    if solver.name == "auto" or type(solver).__name__ in twins.values():
+        return solver
+    if solver.name not in twins:
+        raise unknown_name("solver", solver.name, ["auto", *twins])
+    kind = solver_class(twins[solver.name])
+    return kind(**{field.name: getattr(solver, field.name) for field in fields(kind)})

@@ -13,6 +13,12 @@ problem with the intercept penalised around a centre b0, 1/2 ((b - b0) / s)^2, i
 the intercept found, and so on; the pull towards the centre vanishes as both agree, and with it the surplus
 sum_i beta_i. A certificate needs that surplus to be zero, so it is removed from a copy before each look at the gap.
 
+From a start. Multipliers of a problem with another C are good up to a factor. Along t alpha, 0 <= t <= 1, which no box
+forbids, the dual is a parabola; the descent begins at its top, with the intercept of the start as the centre:
+
+    t = gain / price      gain  = sum_i (linear_i + o_i) alpha_i - absolute_i |alpha_i|
+                          price = |w|^2 + (s sum_i beta_i)^2 + sum_i diagonal_i alpha_i^2
+
 The descent stops by the duality gap, looked at when the largest slope of a pass falls below a bound that tightens.
 """
 
@@ -20,33 +26,34 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from maxmargin._loops.dual_descent import hinge_epoch, shuffle_loop, tube_epoch
+from maxmargin._loops.dual_descent import shuffle_loop
 from maxmargin._types import Vector
 from maxmargin.backends.threads import StopFlag, run_until_interrupted
 from maxmargin.data.passes import Passes
 from maxmargin.errors import ParameterError
 from maxmargin.losses import (
-    DualBox,
     EpsilonInsensitive,
     Hinge,
-    MarginLoss,
-    ResidualLoss,
+    Logistic,
     Squared,
     SquaredEpsilonInsensitive,
     SquaredHinge,
 )
 from maxmargin.penalties import L2
-from maxmargin.problems import History, LinearProblem, Problem, Solution, Status, best_intercept
+from maxmargin.problems import History, LinearProblem, Problem, Solution, Status
+from maxmargin.solvers.curve import curve_of
+from maxmargin.solvers.dcd_steps import steps_for
 from maxmargin.solvers.feasible import balanced
 from maxmargin.solvers.solver import Solver
 
-_LOSSES = (Hinge, SquaredHinge, EpsilonInsensitive, SquaredEpsilonInsensitive, Squared)
+_LOSSES = (Hinge, SquaredHinge, Logistic, EpsilonInsensitive, SquaredEpsilonInsensitive, Squared)
 _TIGHTEN = 0.3  # factor on the bound of the slopes after a look that was too early
 _FIRST_EPOCHS = 5
+_BRIEF = 1_000_000  # entries that a pass goes through in milliseconds
 
 
 def solves(problem: Problem) -> bool:
@@ -73,16 +80,16 @@ class DualDescent(Solver):
     name: ClassVar[str] = "dcd"
 
     def solve(self, problem: Problem, start: Solution | None = None) -> Solution:
-        """Solve from alpha = 0, or from the multipliers of `start` clipped to their bounds."""
+        """Solve from alpha = 0, or from the best multiple of the multipliers of `start`, clipped to their bounds."""
         if not solves(problem):
             raise ParameterError(
-                "solver='dcd' is for linear problems with hinge, squared hinge, epsilon-insensitive (also squared) or "
-                f"squared loss and an L2 penalty, not: {problem.objective}."
+                "solver='dcd' is for linear problems with hinge, squared hinge, logistic, epsilon-insensitive (also "
+                f"squared) or squared loss and an L2 penalty, not: {problem.objective}."
             )
         assert isinstance(problem, LinearProblem)
         descent = _Descent(problem, Passes(problem.source, self.n_jobs), self)
-        descent.begin(None if start is None else start.alpha)
-        _, interrupted = run_until_interrupted(descent.run)
+        descent.begin(start)
+        _, interrupted = run_until_interrupted(descent.run, brief=descent.passes.n_entries < _BRIEF)
         return descent.solution(Status.INTERRUPTED if interrupted else descent.status)
 
 
@@ -92,18 +99,13 @@ class _Descent:
     def __init__(self, problem: LinearProblem, passes: Passes, settings: DualDescent):
         self.problem, self.passes, self.settings = problem, passes, settings
         self.y, self.C = problem.targets, problem.costs
-        box = problem.loss.dual_box(self.C)
-        assert box is not None
-        self.box: DualBox = box
-        is_margin = isinstance(problem.loss, MarginLoss)
-        self.signs = self.y if is_margin else np.ones_like(self.y)
-        self.aims = box.linear if is_margin else box.linear + self.y
-        self.squares = passes.squared_lengths()
-        self.is_tube = isinstance(problem.loss, ResidualLoss)
-        free = problem.intercept.is_free
-        scale = float(np.sqrt(np.mean(self.squares))) or 1.0 if free else problem.intercept.scale
+        squares = passes.squared_lengths()
+        self.is_free = problem.intercept.is_free
+        scale = float(np.sqrt(np.mean(squares))) or 1.0 if self.is_free else problem.intercept.scale
         self.bias = np.array([0.0, scale, 0.0])  # centre, scale of the constant feature, its weight
-        self.squares = self.squares + scale**2
+        if scale > 0.0:
+            squares += scale**2
+        self.steps = steps_for(problem, passes, squares)
         seed = np.random.default_rng(settings.random_state).integers(1, 2**63)
         self.generator = np.array([seed], dtype=np.uint64)
         self.history = History()
@@ -111,17 +113,25 @@ class _Descent:
         self.status = Status.BUDGET
         self.seen: tuple[float, float] | None = None
 
-    def begin(self, alpha: Vector | None) -> None:
+    def begin(self, start: Solution | None) -> None:
         """Take the starting point."""
         n = self.passes.n_rows
-        self.is_warm = alpha is not None
-        self.alpha = np.zeros(n) if alpha is None else np.clip(alpha, self.box.lower, self.box.upper)
-        self.w = (
-            self.passes.combination(self.signs * self.alpha) if alpha is not None else np.zeros(self.passes.n_features)
-        )
-        self.bias[2] = self.bias[1] * float(self.signs @ self.alpha)
         self.order = np.arange(n)
-        self.best: tuple[float, Vector, Vector, Any] | None = None
+        self.best: tuple[float, Vector, Vector, float] | None = None
+        self.is_warm = start is not None and bool(np.any(start.alpha))
+        self.alpha = self.steps.begin(start.alpha if start is not None else np.zeros(n))
+        self.w = np.zeros(self.passes.n_features)
+        if start is not None and self.is_free and isinstance(start.bias, float):
+            self.bias[0] = start.bias
+        if not np.any(self.alpha):
+            return
+        beta = self.steps.signs * self.alpha
+        self.w = self.passes.combination(beta)
+        self.bias[2] = self.bias[1] * float(np.sum(beta))
+        t = self.steps.best_multiple(self.alpha, float(self.w @ self.w) + self.bias[2] ** 2)
+        if t != 1.0:
+            self.alpha, self.w = t * self.alpha, t * self.w
+            self.bias[2] *= t
 
     def run(self, stop: StopFlag) -> None:
         """Rounds of passes, each ended by a look at the gap."""
@@ -131,7 +141,7 @@ class _Descent:
         if self.is_warm and self._look() <= settings.tol and self.violation <= settings.tol:
             self.status = Status.CONVERGED
             return
-        bound, patience = min(1.0, np.sqrt(settings.tol)) * self._slope_size(), _FIRST_EPOCHS
+        bound, patience = min(1.0, np.sqrt(settings.tol)) * self.steps.size, _FIRST_EPOCHS
         while True:
             reached = self._round(bound, min(patience, limit - int(self.epochs)), stop)
             gap = self._look()
@@ -143,7 +153,7 @@ class _Descent:
             if reached:
                 bound *= _TIGHTEN
             patience = int(1.5 * patience)
-            if bound < 1e-15 * self._slope_size():
+            if bound < 1e-15 * self.steps.size:
                 self.status = Status.STALLED
                 return
 
@@ -160,17 +170,15 @@ class _Descent:
         passes = self.epochs - before[0]
         return self.epochs + (missing * passes / fell if fell > 0.0 else np.inf) > 2.0 * worth
 
-    def _slope_size(self) -> float:
-        """Size of the slopes at the start: 1 for margins, the spread of the targets for residuals."""
-        return 1.0 if not self.is_tube else float(np.std(self.y)) or 1.0
-
     def _round(self, bound: float, patience: int, stop: StopFlag) -> bool:
         """Passes until the slopes of the active rows are within the bound; says whether they came to be."""
         active, high, low = len(self.order), np.inf, -np.inf
         for _ in range(patience):
             shuffle_loop(self.order, active, self.generator)
             before = active
-            active, new_high, new_low = self._epoch(active, high, low, stop)
+            active, new_high, new_low = self.steps.epoch(
+                self.order, active, (high, low), self.alpha, self.w, self.bias, stop
+            )
             self.epochs += before / len(self.order)
             if stop[0]:
                 return False
@@ -185,68 +193,24 @@ class _Descent:
                 active = len(self.order)
         return False
 
-    def _epoch(self, active: int, high: float, low: float, stop: StopFlag) -> tuple[int, float, float]:
-        box = self.box
-        if self.is_tube:
-            active, worst = tube_epoch(
-                self.passes.rows,
-                self.aims,
-                box.upper,
-                box.diagonal,
-                box.absolute,
-                self.squares,
-                self.order,
-                active,
-                high,
-                self.alpha,
-                self.w,
-                self.bias,
-                stop,
-            )
-            return active, worst, 0.0
-        result: tuple[int, float, float] = hinge_epoch(
-            self.passes.rows,
-            self.signs,
-            self.aims,
-            box.upper,
-            box.diagonal,
-            self.squares,
-            self.order,
-            active,
-            high,
-            low,
-            self.alpha,
-            self.w,
-            self.bias,
-            stop,
-        )
-        return result
-
     def _look(self) -> float:
         """Relative gap of the point reached, kept if it is the best; moves the centre of a free intercept."""
-        free = self.problem.intercept.is_free
-        loss, box = self.problem.loss, self.box
-        f = self.passes.scores(self.w)
-        alpha, w = self.alpha.copy(), self.w.copy()
-        combination = w
-        b: float = self.bias[1] * self.bias[2]
-        if free:
-            b = float(best_intercept(loss, f, self.y, self.C))
-            alpha = balanced(alpha, self.signs, box)
-            combination = self.passes.combination(self.signs * alpha)
-        penalty = 0.5 * float(w @ w) + (0.0 if free else 0.5 * self.bias[2] ** 2)
-        dual_penalty = 0.5 * float(combination @ combination) + (0.0 if free else 0.5 * self.bias[2] ** 2)
-        primal = penalty + float(self.C @ loss.score_value(f + b, self.y))
-        linear = float(self.aims @ alpha) - float(box.absolute @ np.abs(alpha))
-        dual = linear - 0.5 * float(box.diagonal @ np.square(alpha)) - dual_penalty
+        alpha, combination = self.alpha, self.w
+        b = self.bias[0] + self.bias[1] * self.bias[2]
+        if self.is_free:
+            alpha = balanced(alpha, self.steps.signs, self.steps.box)
+            combination = self.passes.combination(self.steps.signs * alpha)
+            self.bias[0] = b  # the multiplier of the balance grows by what is still missing from it
+        beta = self.steps.signs * alpha
+        loss, conjugate, self.violation = self.passes.row_gaps(curve_of(self.problem.loss), self.w, b, self.C, beta)
+        constant = 0.0 if self.is_free else 0.5 * self.bias[2] ** 2
+        primal = 0.5 * float(self.w @ self.w) + constant + loss
+        dual = -0.5 * float(combination @ combination) - constant - conjugate
         self.history.record(self.epochs, primal, dual)
         gap = (primal - dual) / max(abs(primal), 1e-300)
-        v = -self.problem.coefficients(alpha) / self.C
-        self.violation = float(np.max(loss.score_violation(f + b, v, self.y)))
-        if self.best is None or gap < self.best[0]:
-            self.best = (gap, alpha, w, b)
-        if free:  # the multiplier of the balance grows by what is still missing from it
-            self.bias[0] += self.bias[1] * self.bias[2]
+        is_within = max(gap, self.violation) <= self.settings.tol  # the gap alone may have been smaller before
+        if self.best is None or gap < self.best[0] or is_within:
+            self.best = (gap, alpha.copy(), self.w.copy(), b)
         return gap
 
     def solution(self, status: Status) -> Solution:
@@ -258,7 +222,8 @@ class _Descent:
         return Solution(
             alpha=alpha,
             weights=w,
-            bias=None if self.problem.intercept.is_free else b,
+            # The point that converged did so with this intercept; for any other the best one is left to be found.
+            bias=b if status is Status.CONVERGED or not self.is_free else None,
             status=status,
             history=self.history,
             solver=self.settings.name,

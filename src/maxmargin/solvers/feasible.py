@@ -6,11 +6,10 @@ sum_i beta_i = 0, not in them. A certificate needs a point that is in them: outs
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from maxmargin._types import Vector
+from maxmargin.data import long_sum
 from maxmargin.losses import DualBox
 from maxmargin.problems import Problem
 
@@ -38,7 +37,7 @@ def balanced(alpha: Vector, signs: Vector, box: DualBox) -> Vector:
     """Make sum_i signs_i alpha_i zero up to rounding, moving free multipliers first and zeros never."""
     alpha = alpha.copy()
     for _ in range(8):
-        surplus = math.fsum(signs * alpha)
+        surplus = long_sum(signs * alpha)
         largest = np.max(np.abs(alpha), initial=0.0)
         if abs(surplus) <= np.finfo(float).eps * largest:
             break

@@ -139,9 +139,8 @@ class _Ascent:
 
     def __init__(self, solver: Pairs, problem: LinearProblem, box: DualBox, history: History):
         from maxmargin._loops.pairs import DualRows  # compiled code is loaded when it is needed
-        from maxmargin.data.loop_rows import loop_rows
 
-        rows, squares = loop_rows(problem.source), row_squares(problem)
+        rows, squares = problem.source.loop_rows, row_squares(problem)
         self.dual = DualRows(rows, problem.targets, squares, box.upper, box.diagonal)
         self.room_for_row = np.zeros(problem.source.n_features)
         self.problem, self.history, self.visits = problem, history, 0

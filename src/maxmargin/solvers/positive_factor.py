@@ -25,9 +25,17 @@ class PositiveFactor:
             except np.linalg.LinAlgError:
                 shift = max(1e-15, 100.0 * shift)
                 if shift > 1e-3:
-                    raise
+                    self._factor = cho_factor(_made_positive(scaled), lower=True, overwrite_a=True)
+                    return
 
     def solve(self, right: Vector) -> Vector:
         """The x with A x = right."""
         solved: Vector = self._unit * cho_solve(self._factor, self._unit * right)
         return solved
+
+
+def _made_positive(A: Matrix) -> Matrix:
+    """The symmetric matrix with its eigenvalues raised to what rounding can tell from zero."""
+    values, vectors = np.linalg.eigh(A)
+    values = np.maximum(values, 1e-13 * float(np.max(np.abs(values))))
+    return np.asarray((vectors * values) @ vectors.T)

@@ -2,6 +2,7 @@
 
 The dual form (kernel matrix formed whole, n variables) or, for linear problems with fewer features than rows, the
 primal form (`solvers.qp_forms`). Hard margins go through the nearest points of convex hulls (`solvers.hard_margin`).
+An L1 penalty has the primal form alone, and its multipliers are scaled into their domain (`solvers.l1_domain`).
 """
 
 from __future__ import annotations
@@ -15,14 +16,18 @@ from maxmargin._types import Vector
 from maxmargin.certificates import Assessment, assess
 from maxmargin.errors import NotSeparableError, ParameterError
 from maxmargin.losses import DualBox, HardMargin, SquaredEpsilonInsensitive, SquaredHinge
+from maxmargin.penalties import L1, L2
 from maxmargin.problems import History, KernelProblem, LinearProblem, Problem, Solution, Status
 from maxmargin.solvers.feasible import balanced, feasible
 from maxmargin.solvers.hard_margin import hull_distance, is_proof, nearest_points, sharpened_proof
 from maxmargin.solvers.interior_point import InteriorPoint
+from maxmargin.solvers.l1_domain import into_domain
 from maxmargin.solvers.polish import polish
 from maxmargin.solvers.qp_forms import has_primal_form, solve_dual, solve_primal
 from maxmargin.solvers.solver import Solver
 
+_INSIDE = 1e-5  # share of the strength by which a sum of multipliers must miss it for its weight to be zero
+_OPTIMAL = 1e-10  # a relative gap below which exact zeros are worth more than another digit
 _GOOD = 1e-9  # a relative gap that asks for no second opinion
 
 
@@ -50,9 +55,12 @@ class QP(Solver):
                 f"dual has no maximum for {problem.objective}. See `maxmargin.kernels.mercer_check`."
             )
         history = History()
-        answer = (self._hard_margin if isinstance(problem.loss, HardMargin) else self._soft_margin)(
-            problem, box, history
-        )
+        if isinstance(problem, LinearProblem) and problem.penalty != L2():
+            answer = self._sparse(problem, box, history)
+        elif isinstance(problem.loss, HardMargin):
+            answer = self._hard_margin(problem, box, history)
+        else:
+            answer = self._soft_margin(problem, box, history)
         return Solution(
             alpha=answer.alpha,
             weights=answer.weights,
@@ -71,6 +79,32 @@ class QP(Solver):
         if len(forms) > 1 and answer.status in (Status.CONVERGED, Status.STALLED) and relative > _GOOD:
             other = self._solve_form(forms[1], problem, box, history)
             answer = min(answer, other, key=_difference)
+        return answer
+
+    def _sparse(self, problem: LinearProblem, box: DualBox, history: History) -> _Answer:
+        if not isinstance(problem.penalty, L1) or isinstance(problem.loss, HardMargin) or not has_primal_form(problem):
+            raise ParameterError(
+                "solver='qp' is for the penalty 1/2 |w|^2, and for an L1 penalty with the hinge or the tube, also "
+                f"squared, not for: {problem.objective}."
+            )
+        if self.form == "dual":
+            raise ParameterError(
+                "form='dual' is for the penalty 1/2 |w|^2; an L1 penalty is solved in its primal form."
+            )
+        alpha, weights, point = solve_primal(problem, self.max_iter, self.max_seconds)
+        alpha = into_domain(problem, feasible(problem, alpha, box))
+        # Off the faces of the cube a weight is zero; what the interior point has there is how far it was from the end.
+        inside = problem.penalty.strength - np.abs(problem.weights_from(problem.coefficients(alpha)))
+        snapped = np.where(inside > _INSIDE * problem.penalty.strength, 0.0, weights)
+        candidates = []
+        for w in (snapped, weights):
+            candidates.append(_answer(problem, alpha, w, point))
+            if isinstance(problem.loss, (SquaredHinge, SquaredEpsilonInsensitive)):
+                fresh = into_domain(problem, _from_scores(problem, candidates[-1], box))
+                candidates.append(_answer(problem, fresh, w, point))
+        # The first of those that are as good as optimal, so that weights which are zero are exactly so.
+        answer = min(candidates, key=lambda one: max(one.seen.difference, _OPTIMAL * abs(one.seen.primal)))
+        history.record(point.iterations, answer.seen.primal, answer.seen.dual)
         return answer
 
     def _forms(self, problem: Problem) -> list[str]:
@@ -162,7 +196,10 @@ def _diagonal(problem: Problem) -> Vector:
 
 def _from_scores(problem: Problem, answer: _Answer, box: DualBox) -> Vector:
     """For a smooth loss the scores determine the multipliers: alpha_i = -C_i l'(z_i)."""
-    f = problem.combination_scores(problem.coefficients(answer.alpha)) + answer.seen.bias
+    if isinstance(problem, LinearProblem) and answer.weights is not None:
+        f = problem.scores(answer.weights) + answer.seen.bias
+    else:
+        f = problem.combination_scores(problem.coefficients(answer.alpha)) + answer.seen.bias
     alpha = problem.loss.multipliers(-problem.costs * problem.loss.score_slope(f, problem.targets), problem.targets)
     return balanced(alpha, problem.coefficients(np.ones_like(alpha)), box) if problem.intercept.is_free else alpha
 

@@ -15,7 +15,8 @@ Primal, in w, b and one slack a row, where phi(x) is at hand (the features, or a
     subject to  margin      y_i f_i >= 1 - xi_i            xi_i >= 0 (where it is not squared)
                 residual    |f_i - y_i| <= epsilon + xi_i
 
-whose multipliers are alpha. Both are put into units in which the typical inner product, target and variable are near
+whose multipliers are alpha. An L1 penalty has only this form: 1/2 |w|^2 makes way for strength sum_j t_j with
+-t_j <= w_j <= t_j. All are put into units in which the typical inner product, target and variable are near
 one before they are handed over, because an interior-point method sees absolute sizes.
 """
 
@@ -36,6 +37,7 @@ from maxmargin.losses import (
     SquaredEpsilonInsensitive,
     SquaredHinge,
 )
+from maxmargin.penalties import L1
 from maxmargin.problems import LinearProblem, Problem
 from maxmargin.solvers.interior_point import InteriorPoint, QuadraticProgram, solve_program
 
@@ -112,7 +114,8 @@ def solve_primal(
     # w = height * column * w', b = height * b', xi = height * xi'; the objective is divided by cost * height^(1 or 2).
     per_slack = problem.costs / cost
     per_weight = (1.0 if squared else height) / cost
-    ridge = per_weight * np.square(column)
+    strength = _l1_strength(problem)
+    ridge = per_weight * np.square(column) if strength is None else np.zeros(d)
     if has_intercept:
         ridge = np.append(ridge, per_weight / problem.intercept.scale**2)  # zero where the scale is infinite
     n_slacks = 0 if isinstance(loss, HardMargin) else n
@@ -133,10 +136,23 @@ def solve_primal(
     ):  # a squared slack has no reason to be negative, and a constraint without need slows the method down
         A = sparse.vstack([A, sparse.hstack([sparse.csc_matrix((n, score.shape[1])), -eye])])
         b = np.concatenate([b, np.zeros(n)])
+    if strength is not None:
+        bound = sparse.hstack([sparse.identity(d), sparse.csc_matrix((d, A.shape[1] - d))])
+        below = sparse.vstack([sparse.csc_matrix((A.shape[0], d)), -sparse.identity(d), -sparse.identity(d)])
+        A = sparse.hstack([sparse.vstack([A, bound, -bound]), below])
+        b = np.concatenate([b, np.zeros(2 * d)])
+        P = sparse.block_diag([P, sparse.csc_matrix((d, d))], format="csc")
+        q = np.concatenate([q, strength * per_weight / height * column])
     point = solve_program(QuadraticProgram(P, q, A.tocsc(), b, n_equal=0), max_iter, max_seconds)
     z = point.z * cost * (height if squared else 1.0)
     alpha = z[:n] if isinstance(loss, MarginLoss) else z[n : 2 * n] - z[:n]
     return alpha, height * column * point.x[:d], point
+
+
+def _l1_strength(problem: Problem) -> float | None:
+    """Strength of an L1 penalty, None for the penalty 1/2 |w|^2."""
+    penalty = problem.penalty if isinstance(problem, LinearProblem) else None
+    return penalty.strength if isinstance(penalty, L1) else None
 
 
 def _square_root(problem: Problem) -> Matrix:

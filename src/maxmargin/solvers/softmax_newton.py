@@ -40,7 +40,7 @@ from maxmargin.certificates import Assessment, assess
 from maxmargin.data import as_double
 from maxmargin.errors import ParameterError
 from maxmargin.losses import Softmax
-from maxmargin.losses.softmax import unit_vectors
+from maxmargin.losses.multiclass import unit_vectors
 from maxmargin.penalties import L2
 from maxmargin.problems import History, LinearProblem, Problem, Solution, Status
 from maxmargin.solvers.solver import Solver
@@ -119,7 +119,7 @@ class _Descent:
         assert isinstance(problem.loss, Softmax)
         self.problem, self.loss, self.tol, self.end = problem, problem.loss, tol, end
         self.y, self.C = problem.targets, problem.costs
-        self.n_classes = int(self.y.max()) + 1
+        self.n_classes = problem.loss.count_classes(self.y)
         self.n_features = problem.source.n_features
         self.own = unit_vectors(self.y, self.n_classes)
         self.has_intercept = problem.intercept.scale > 0.0

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from maxmargin.losses import HardMargin, Softmax
+from maxmargin.losses import HardMargin, MulticlassLoss
 from maxmargin.problems import History, LinearProblem, Problem, Solution, Status
 
 
@@ -33,8 +33,8 @@ class Solver(ABC):
 def untrained(problem: Problem, solver: str, status: Status) -> Solution:
     """The point alpha = 0, w = 0, feasible for every problem: what a fit has that was stopped before it began."""
     shape: tuple[int, ...] = (problem.n_rows,)
-    if isinstance(problem.loss, Softmax):
-        shape = (problem.n_rows, int(problem.targets.max()) + 1)
+    if isinstance(problem.loss, MulticlassLoss):
+        shape = (problem.n_rows, problem.loss.count_classes(problem.targets))
     alpha = np.zeros(shape)
     return Solution(
         alpha=alpha,

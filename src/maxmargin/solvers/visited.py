@@ -204,12 +204,11 @@ class Descent(ABC):
 
     def __init__(self, problem: LinearProblem):
         from maxmargin._loops.stochastic import Examples, Pace, Walk  # compiled code is loaded when it is needed
-        from maxmargin.data.loop_rows import loop_rows
 
         code = next(code for code, loss in enumerate(SLOPED) if isinstance(problem.loss, loss))
         epsilon = float(getattr(problem.loss, "epsilon", 0.0))
         squares = row_squares(problem)
-        self.examples = Examples(loop_rows(problem.source), problem.targets, squares, code, epsilon)
+        self.examples = Examples(problem.source.loop_rows, problem.targets, squares, code, epsilon)
 
         self.free = problem.intercept.is_free
         strength, delay = float(np.sum(problem.costs)), 0.0

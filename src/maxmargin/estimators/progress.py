@@ -1,0 +1,183 @@
+"""Following a fit while it runs: one line on the screen, and whoever else wants to know.
+
+`verbose=1` shows one line with the sub-problem, the passes over the data, the relative gap and the tolerance, and the
+seconds. On a terminal, and in a notebook that has widgets, the line is rewritten in place beside a bar; elsewhere
+a plain line is written about once a second and at the end of each sub-problem.
+
+The bar shows how much of the way from the first gap to the tolerance is done, in powers of ten: a solver that gains
+a digit in equal times moves it evenly.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any, Protocol
+
+from maxmargin.backends.threads import raise_if_interrupted
+from maxmargin.problems import History, Status
+from maxmargin.problems.solution import listening
+
+_SECONDS_BETWEEN_LINES = 1.0
+
+
+class Watcher(Protocol):
+    """Is told of every sub-problem, by number; the calls may come from several threads, but never two at once."""
+
+    def begin(self, number: int) -> None:
+        """A sub-problem is begun."""
+
+    def check(self, number: int, history: History) -> None:
+        """Its solver has looked at the gap."""
+
+    def end(self, number: int, status: Status | None) -> None:
+        """It has ended; without a status after an error."""
+
+
+class Watch:
+    """The watchers of one fit."""
+
+    def __init__(self, watchers: Sequence[Watcher]):
+        self._watchers, self._lock = watchers, threading.Lock()
+
+    @contextmanager
+    def part(self, number: int) -> Iterator[list[Status]]:
+        """Follow the solver of a sub-problem inside the block, which appends to the list how that ended."""
+        status: list[Status] = []
+        self._tell("begin", number)
+        try:
+            with listening(lambda history: self._check(number, history)):
+                yield status
+        finally:
+            self._tell("end", number, status[-1] if status else None)
+
+    def _check(self, number: int, history: History) -> None:
+        raise_if_interrupted()  # a solver that has no loops of its own to be stopped in is stopped here
+        self._tell("check", number, history)
+
+    def _tell(self, what: str, *arguments: Any) -> None:
+        if not self._watchers:
+            return
+        with self._lock:
+            for watcher in self._watchers:
+                getattr(watcher, what)(*arguments)
+
+
+class ProgressLine:
+    """What the line says, and when; the subclasses know how to write."""
+
+    def __init__(self, name: str, tasks: Sequence[str], tol: float):
+        self.name, self.tasks, self.tol = name, tasks, tol
+        self.begun = time.perf_counter()
+        self.first_gap: dict[int, float] = {}
+        self.shares = [0.0] * len(tasks)
+
+    def begin(self, number: int) -> None:
+        """A sub-problem is begun."""
+
+    def check(self, number: int, history: History) -> None:
+        """Its solver has looked at the gap."""
+        self.shares[number] = max(self.shares[number], self._share(number, history.relative_gap))
+        self.show(number, self._words(history), final=False)
+
+    def end(self, number: int, status: Status | None) -> None:
+        """It has ended."""
+        self.shares[number] = 1.0
+        self.show(number, "" if status is None else status.name.lower(), final=True)
+
+    def show(self, number: int, words: str, *, final: bool) -> None:
+        """Bring the line up to date."""
+        raise NotImplementedError
+
+    def place(self, number: int) -> str:
+        """Which sub-problem of how many; nothing where there is only one."""
+        return "" if len(self.tasks) == 1 else f" {number + 1} of {len(self.tasks)}"
+
+    def _words(self, history: History) -> str:
+        gap = history.relative_gap
+        shown = f"{gap:.1e}" if math.isfinite(gap) else "not known"
+        return f"{history.passes[-1]:.0f} passes, gap {shown} (tol {self.tol:.0e})"
+
+    def _share(self, number: int, gap: float) -> float:
+        """Share of the way to the tolerance that is done."""
+        if not math.isfinite(gap) or gap <= 0.0:
+            return 1.0 if gap <= 0.0 else 0.0
+        first = self.first_gap.setdefault(number, gap)
+        if first <= self.tol:
+            return 1.0
+        return min(1.0, max(0.0, math.log(first / gap) / math.log(first / self.tol)))
+
+
+class PlainLines(ProgressLine):
+    """Lines for a file, a pipe or a plain notebook: about one a second, and one for each sub-problem at its end."""
+
+    def __init__(self, name: str, tasks: Sequence[str], tol: float):
+        super().__init__(name, tasks, tol)
+        self.written = self.begun
+        self.latest: dict[int, str] = {}
+
+    def show(self, number: int, words: str, *, final: bool) -> None:
+        """Write a line, if one is due."""
+        now = time.perf_counter()
+        if not final:
+            self.latest[number] = words
+            if now - self.written < _SECONDS_BETWEEN_LINES:
+                return
+        said = ", ".join(part for part in (self.latest.get(number, ""), words if final else "") if part)
+        self.written = now
+        task = "" if len(self.tasks) == 1 else f" ({self.tasks[number]})"
+        print(f"{self.name}{self.place(number)}{task}: {said}, {now - self.begun:.1f} s", flush=True)
+
+
+class LiveLine(ProgressLine):
+    """One line with a bar, rewritten in place."""
+
+    def __init__(self, name: str, tasks: Sequence[str], tol: float, bar: Any):
+        super().__init__(name, tasks, tol)
+        self.bar = bar
+        self.task = bar.add_task(name, total=len(tasks), words="")
+        self.latest, self.n_ended = "", 0
+
+    def show(self, number: int, words: str, *, final: bool) -> None:
+        """Rewrite the line."""
+        if not final:
+            self.latest = words
+        elif len(self.tasks) == 1:
+            words = ", ".join(part for part in (self.latest, words) if part)
+        else:
+            self.n_ended += 1
+            words = f"{self.n_ended} of {len(self.tasks)} done"
+        self.bar.update(self.task, description=self.name + self.place(number), completed=sum(self.shares), words=words)
+
+
+@contextmanager
+def watching(
+    name: str, tasks: Sequence[str], tol: float, *, verbose: Any, others: Sequence[Watcher] = ()
+) -> Iterator[Watch]:
+    """A watch over the sub-problems of a fit: the line of `verbose`, and other watchers."""
+    with ExitStack() as stack:
+        line = [] if not verbose or verbose < 0 else [stack.enter_context(_line(name, tasks, tol))]
+        yield Watch([*line, *others])
+
+
+@contextmanager
+def _line(name: str, tasks: Sequence[str], tol: float) -> Iterator[ProgressLine]:
+    from rich.console import Console
+
+    console = Console()
+    in_notebook = console.is_jupyter and importlib.util.find_spec("ipywidgets") is not None
+    # The console believes in a terminal when the environment asks for colours; only a real one can rewrite a line.
+    on_terminal = sys.stdout.isatty() and not console.is_dumb_terminal
+    if not (in_notebook or on_terminal):
+        yield PlainLines(name, tasks, tol)
+        return
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(8), TextColumn("{task.fields[words]}"), TimeElapsedColumn())
+    with Progress(*columns, console=console) as bar:
+        yield LiveLine(name, tasks, tol, bar)

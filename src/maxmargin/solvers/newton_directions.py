@@ -1,0 +1,146 @@
+"""Newton directions for w and b, by whichever of three ways the shape of the data makes cheapest.
+
+With c_i = C_i l'' the curvatures and A the rows where they are not zero, p and the change t of the intercept solve
+
+    [ I + X' diag(c) X    X' c              ] [ p ]     [ gradient in w ]
+    [ c' X                sum_i c_i + 1/s^2 ] [ t ] = - [ gradient in b ]
+
+Few features. The matrix is formed and factored, with the intercept eliminated.
+
+Few rows in A. With delta = -c (X p + t) the change of the multipliers, p = X_A' delta - gradient, and
+
+    (X_A X_A' + diag(1 / c)) delta + t = X_A gradient,        sum_i delta_i = t / s^2 + gradient in b
+
+so a matrix with one row a row of A is enough. Inner products of rows are kept from one step to the next.
+
+Both large. Conjugate gradients with the inverse diagonal for preconditioner; each product is a pass over A forth and
+back, and they stop early while far from the solution.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from maxmargin._types import RowIndex, Vector
+from maxmargin.data.passes import Passes
+from maxmargin.data.row_products import RowProducts
+from maxmargin.solvers.positive_factor import PositiveFactor
+
+MAX_FACTORED = 1500
+"""Features up to which the Hessian is formed."""
+_MAX_PRODUCTS = 1000  # rows up to which their inner products are
+_MAX_CONJUGATE = 250
+
+
+class Directions:
+    """Solves Newton's equations at one curvature after the other; a factor may serve several right sides."""
+
+    def __init__(self, passes: Passes, scale: float):
+        self._passes, self._scale = passes, scale
+        self._products: RowProducts | None = None
+        self._solver: _ByFeatures | _ByRows | _Conjugate | None = None
+
+    def forget(self) -> None:
+        """Form the matrix anew for the next direction."""
+        self._solver = None
+
+    def solve(self, c: Vector, gradient: Vector, bias_gradient: float, accuracy: float) -> tuple[Vector, float]:
+        """Directions of w and b; `accuracy` is the relative accuracy asked of conjugate gradients."""
+        if self._solver is None:
+            self._solver = self._suited(c)
+        return self._solver.solve(gradient, bias_gradient, accuracy)
+
+    def _suited(self, c: Vector) -> _ByFeatures | _ByRows | _Conjugate:
+        if self._passes.n_features <= MAX_FACTORED:
+            return _ByFeatures(self._passes, self._scale, c)
+        active = np.flatnonzero(c)
+        if len(active) <= _MAX_PRODUCTS:
+            if self._products is None:
+                self._products = RowProducts(self._passes, 2 * _MAX_PRODUCTS)
+            return _ByRows(self._passes, self._scale, self._products, active, c[active])
+        return _Conjugate(self._passes, self._scale, active, c)
+
+
+class _ByFeatures:
+    """The Hessian of w, with the intercept eliminated, factored."""
+
+    def __init__(self, passes: Passes, scale: float, c: Vector):
+        H = passes.products(c)
+        self._corner = _corner(c, scale)
+        self._has_intercept = self._corner > 0.0
+        if self._has_intercept:
+            self._edge = passes.combination(c)
+            H -= np.outer(self._edge, self._edge / self._corner)
+        # What is left of a large diagonal can be negative by rounding; the penalty is never lost in it.
+        H[np.diag_indices(len(H))] = np.maximum(np.diag(H), 0.0) + 1.0
+        self._factor = PositiveFactor(H)
+
+    def solve(self, gradient: Vector, bias_gradient: float, accuracy: float) -> tuple[Vector, float]:
+        if not self._has_intercept:
+            return self._factor.solve(-gradient), 0.0
+        p = self._factor.solve(self._edge * (bias_gradient / self._corner) - gradient)
+        return p, -(bias_gradient + float(self._edge @ p)) / self._corner
+
+
+class _ByRows:
+    """The inner products of the active rows, factored."""
+
+    def __init__(self, passes: Passes, scale: float, products: RowProducts, active: RowIndex, c: Vector):
+        self._passes, self._scale, self._active = passes, scale, active
+        K = products.among(active)
+        K[np.diag_indices(len(K))] += 1.0 / c
+        self._factor = PositiveFactor(K)
+        self._ones = self._factor.solve(np.ones(len(active))) if scale > 0.0 else np.zeros(len(active))
+
+    def solve(self, gradient: Vector, bias_gradient: float, accuracy: float) -> tuple[Vector, float]:
+        if len(self._active) == 0:
+            return -gradient, -bias_gradient * self._scale**2 if np.isfinite(self._scale) else 0.0
+        delta = self._factor.solve(self._passes.scores_of(self._active, gradient))
+        t = 0.0
+        if self._scale > 0.0:
+            t = (float(np.sum(delta)) - bias_gradient) / (float(np.sum(self._ones)) + self._scale**-2.0)
+            delta = delta - t * self._ones
+        return self._passes.combination_of(self._active, delta) - gradient, t
+
+
+class _Conjugate:
+    """Conjugate gradients on the Hessian of w with the intercept eliminated."""
+
+    def __init__(self, passes: Passes, scale: float, active: RowIndex, c: Vector):
+        self._passes, self._active, self._c = passes, active, c[active]
+        self._corner = _corner(c, scale)
+        self._has_intercept = self._corner > 0.0
+        self._inverse = 1.0 / (1.0 + passes.squared_combination(c))
+
+    def solve(self, gradient: Vector, bias_gradient: float, accuracy: float) -> tuple[Vector, float]:
+        c, inverse = self._c, self._inverse
+        base = -bias_gradient / self._corner if self._has_intercept else 0.0
+        right = -gradient
+        if base != 0.0:
+            right = right - self._passes.combination_of(self._active, c * base)
+        p, moved = np.zeros_like(right), np.zeros(len(c))
+        residual = right.copy()
+        z = inverse * residual
+        q, rho = z.copy(), float(residual @ z)
+        goal = accuracy * rho
+        for _ in range(_MAX_CONJUGATE):
+            if not rho > 0.0:
+                break
+            along = self._passes.scores_of(self._active, q)
+            shift = -float(c @ along) / self._corner if self._has_intercept else 0.0
+            Hq = q + self._passes.combination_of(self._active, c * (along + shift))
+            step = rho / float(q @ Hq)
+            p += step * q
+            moved += step * along
+            residual -= step * Hq
+            z = inverse * residual
+            rho, before = float(residual @ z), rho
+            if rho <= goal:
+                break
+            q = z + (rho / before) * q
+        return p, base - float(c @ moved) / self._corner if self._has_intercept else 0.0
+
+
+def _corner(c: Vector, scale: float) -> float:
+    """Curvature of the objective in the intercept; 0 where it has none and stays as it is, or where there is none."""
+    return float(np.sum(c)) + scale**-2.0 if scale > 0.0 else 0.0

@@ -1,0 +1,49 @@
+"""Which solvers, by name, a linear problem can be given to: the list that an error shows is the list that works."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from maxmargin.errors import unknown_name
+from maxmargin.losses import Loss
+from maxmargin.penalties import L1, L2, Penalty
+from maxmargin.solvers.solver import Solver
+
+_VISITING = ("asgd", "pegasos", "subgradient")
+_L2: dict[str, tuple[str, ...]] = {
+    "Absolute": ("auto", "dcd", "multipliers", "qp", *_VISITING),
+    "CrammerSinger": ("auto", "dcd", "interior"),
+    "EpsilonInsensitive": ("auto", "dcd", "multipliers", "qp", *_VISITING),
+    "HardMargin": ("auto", "qp"),
+    "Hinge": ("auto", "dcd", "implicit", "multipliers", "pairs", "qp", *_VISITING),
+    "Logistic": ("auto", "dcd", "newton", *_VISITING),
+    "Softmax": ("auto", "softmax-newton"),
+    "Squared": ("auto", "dcd", "least-squares", "newton", "qp"),
+    "SquaredEpsilonInsensitive": ("auto", "dcd", "newton", "qp"),
+    "SquaredHinge": ("auto", "dcd", "implicit", "newton", "pairs", "qp", *_VISITING),
+}
+"""Names of the solvers of each loss, where the penalty is 1/2 |w|^2."""
+
+_L1: dict[str, tuple[str, ...]] = {
+    "Absolute": ("auto", "qp"),
+    "EpsilonInsensitive": ("auto", "qp"),
+    "Hinge": ("auto", "qp"),
+    "Logistic": ("auto", "sparse"),
+    "Squared": ("auto", "sparse"),
+    "SquaredEpsilonInsensitive": ("auto", "qp", "sparse"),
+    "SquaredHinge": ("auto", "qp", "sparse"),
+}
+"""The same for the penalty |w|_1."""
+
+
+def suited(loss: Loss, penalty: Penalty = L2()) -> tuple[str, ...]:  # noqa: B008 - a frozen value
+    """Names of the solvers that can do this loss with this penalty."""
+    if isinstance(penalty, (L1, L2)):
+        return (_L2 if isinstance(penalty, L2) else _L1).get(type(loss).__name__, ())
+    return ("auto", "least-squares")  # no penalty at all
+
+
+def check_suited(name: object, known: Iterable[str]) -> None:
+    """Refuse the name of a solver that is not in the list; a `Solver` speaks for itself."""
+    if not isinstance(name, Solver) and name not in (names := list(known)):
+        raise unknown_name("solver", name, names)
