@@ -153,6 +153,15 @@ class QP(Solver):
         distance = hull_distance(problem, lam)
         alpha = lam / distance**2 if distance > 0.0 else np.zeros_like(lam)
         answer = _answer(problem, alpha, None, point)
+        is_over = point.status in (Status.CONVERGED, Status.STALLED)
+        if is_over and not np.isfinite(answer.seen.primal):
+            proof = sharpened_proof(problem, lam)
+            if is_proof(problem, proof) or not has_primal_form(problem):
+                raise _not_separable(problem, proof)
+            answer = self._solve_form("primal", problem, box, history)  # no proof either way: a second opinion
+            if not np.isfinite(answer.seen.primal):
+                raise _not_separable(problem, proof)
+            alpha = answer.alpha
         if np.isfinite(answer.seen.primal) and point.status is not Status.INTERRUPTED:
             history.record(point.iterations, answer.seen.primal, answer.seen.dual)
             alpha, _ = polish(problem, alpha, box, _diagonal(problem))
@@ -160,8 +169,6 @@ class QP(Solver):
             if answer.seen.difference > _GOOD * answer.seen.primal:  # a margin far smaller than the hulls are wide
                 answer = min(answer, self._solve_form("primal", problem, box, history), key=_difference)
             history.record(point.iterations, answer.seen.primal, answer.seen.dual)
-        elif point.status in (Status.CONVERGED, Status.STALLED):
-            raise _not_separable(problem, sharpened_proof(problem, lam))
         return answer
 
 
