@@ -111,17 +111,19 @@ def _as_helper(task: Callable[[StopFlag], Any], stop: StopFlag) -> Any:
         _here.stop, _here.minds_the_flag = None, False
 
 
-def run_together(tasks: list[Callable[[StopFlag], Any]]) -> list[Any]:
+def run_together(tasks: list[Callable[[StopFlag], Any]], *, brief: bool = False) -> list[Any]:
     """Run `tasks` at the same time, each given the shared stop flag; return their results in order.
 
     The first exception, KeyboardInterrupt included, raises the flag, waits until every task has returned, and goes on.
+    Of brief tasks, which end within a fraction of a second, this thread does one itself.
     """
     if _here.stop is not None:
         return _run_here(tasks, _here.stop)
     stop: StopFlag = np.zeros(1, dtype=np.uint8)
-    futures = [_submit("helpers", task, stop) for task in tasks]
+    futures = [_submit("helpers", task, stop) for task in (tasks[1:] if brief else tasks)]
     try:
-        return [future.result() for future in futures]
+        own = [tasks[0](stop)] if brief else []
+        return own + [future.result() for future in futures]
     except BaseException:
         stop[0] = 1
         wait(futures)
@@ -209,7 +211,9 @@ def run_apart(jobs: Sequence[Callable[[], Result]], n_threads: int) -> list[Resu
             raise
 
 
-def over_ranges(work: Callable[[int, int, StopFlag], Any], n_rows: int, n_jobs: int | None = None) -> list[Any]:
+def over_ranges(
+    work: Callable[[int, int, StopFlag], Any], n_rows: int, n_jobs: int | None = None, *, brief: bool = False
+) -> list[Any]:
     """Cut rows 0 to n_rows - 1 into one even range a thread and run `work` on all of them."""
     threads = max(1, min(thread_count(n_jobs), n_rows))
     edges = [n_rows * k // threads for k in range(threads + 1)]
@@ -217,7 +221,7 @@ def over_ranges(work: Callable[[int, int, StopFlag], Any], n_rows: int, n_jobs: 
     def task(start: int, end: int) -> Callable[[StopFlag], Any]:
         return lambda stop: work(start, end, stop)
 
-    return run_together([task(edges[k], edges[k + 1]) for k in range(threads)])
+    return run_together([task(edges[k], edges[k + 1]) for k in range(threads)], brief=brief)
 
 
 @functools.cache

@@ -26,7 +26,8 @@ from maxmargin.backends.threads import one_blas_thread, over_ranges
 from maxmargin.data.arrays import ArraySource
 
 _BLOCK_ROWS = 2048
-_SMALL = 200_000  # entries below which a second thread costs more than it brings
+_SMALL = 2_000_000  # entries that one thread passes in the time it takes to wake another few
+_LONG = 200_000_000  # entries whose pass would keep Ctrl-C waiting
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class Passes:
         """Results of `work` on ranges of rows, one a thread; on few entries at once, where threads would cost more."""
         if n_entries < _SMALL:
             return [work(0, n_rows)]
-        return over_ranges(lambda first, last, stop: work(first, last), n_rows, self.n_jobs)
+        return over_ranges(lambda first, last, stop: work(first, last), n_rows, self.n_jobs, brief=n_entries < _LONG)
 
     def scores(self, w: Vector) -> Vector:
         """<w, x_i> of every row."""
@@ -157,9 +158,8 @@ class Passes:
             return H
 
         with one_blas_thread():
-            parts = self._over(
-                dense if isinstance(rows, DenseRows) else scattered, len(chosen), self._entries_of(chosen)
-            )
+            steps = 0.5 * self._entries_of(chosen) * (self.n_entries / max(1, self.n_rows))
+            parts = self._over(dense if isinstance(rows, DenseRows) else scattered, len(chosen), steps)
         H: Matrix = sum(parts[1:], parts[0])
         return H if isinstance(rows, DenseRows) else H + np.triu(H, 1).T
 

@@ -41,7 +41,7 @@ _FEW_FEATURES = 1500
 _FEW_UNKNOWNS = 1000  # weights of all classes together up to which their equations are factored
 _FEW_UNKNOWNS_PASSES = 200
 _WORTH = {
-    (True, False, False): 40.0,
+    (True, False, False): 100.0,
     (False, False, False): 1000.0,
     (False, False, True): 150.0,
     (False, True, True): 40.0,

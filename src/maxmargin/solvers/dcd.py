@@ -117,6 +117,7 @@ class _Descent:
         """Take the starting point."""
         n = self.passes.n_rows
         self.order = np.arange(n)
+        self.active, self.limits = n, (np.inf, -np.inf)
         self.best: tuple[float, Vector, Vector, float] | None = None
         self.is_warm = start is not None and bool(np.any(start.alpha))
         self.alpha = self.steps.begin(start.alpha if start is not None else np.zeros(n))
@@ -143,7 +144,7 @@ class _Descent:
             return
         bound, patience = min(1.0, np.sqrt(settings.tol)) * self.steps.size, _FIRST_EPOCHS
         while True:
-            reached = self._round(bound, min(patience, limit - int(self.epochs)), stop)
+            reached = self._round(bound, min(patience, limit - self.epochs), stop)
             gap = self._look()
             if gap <= settings.tol and self.violation <= settings.tol:
                 self.status = Status.CONVERGED
@@ -170,27 +171,30 @@ class _Descent:
         passes = self.epochs - before[0]
         return self.epochs + (missing * passes / fell if fell > 0.0 else np.inf) > 2.0 * worth
 
-    def _round(self, bound: float, patience: int, stop: StopFlag) -> bool:
-        """Passes until the slopes of the active rows are within the bound; says whether they came to be."""
-        active, high, low = len(self.order), np.inf, -np.inf
-        for _ in range(patience):
-            shuffle_loop(self.order, active, self.generator)
-            before = active
-            active, new_high, new_low = self.steps.epoch(
-                self.order, active, (high, low), self.alpha, self.w, self.bias, stop
+    def _round(self, bound: float, patience: float, stop: StopFlag) -> bool:
+        """Passes until the slopes of all rows are within the bound; says whether they came to be.
+
+        What was left out stays out from one round to the next, until the slopes of the others are small.
+        """
+        n = len(self.order)
+        end = self.epochs + patience
+        while self.epochs < end:
+            shuffle_loop(self.order, self.active, self.generator)
+            before = self.active
+            self.active, high, low = self.steps.epoch(
+                self.order, before, self.limits, self.alpha, self.w, self.bias, stop
             )
-            self.epochs += before / len(self.order)
+            self.epochs += max(before, 1) / n
             if stop[0]:
                 return False
-            if new_high - new_low <= bound:
-                if before == len(self.order):
+            if high - low <= bound:
+                if before == n:
                     return True
-                active, high, low = len(self.order), np.inf, -np.inf  # all rows again, before it is believed
+                self.active, self.limits = n, (np.inf, -np.inf)  # all rows again, before it is believed
             elif self.settings.shrinking:
-                high = new_high if new_high > 0.0 else np.inf
-                low = new_low if new_low < 0.0 else -np.inf
+                self.limits = (high if high > 0.0 else np.inf, low if low < 0.0 else -np.inf)
             else:
-                active = len(self.order)
+                self.active = n
         return False
 
     def _look(self) -> float:

@@ -37,7 +37,7 @@ from maxmargin.solvers.newton_directions import Directions
 _LINE_STEPS = 60
 _BIAS_STEPS = 40
 _REFINEMENTS = 3
-_SERIAL_ROWS = 20_000  # rows below which a second thread costs more than it brings
+_SERIAL_ROWS = 150_000  # rows below which a second thread costs more than it brings
 
 
 class Descent:
@@ -63,7 +63,7 @@ class Descent:
         n = self.passes.n_rows
         if n < _SERIAL_ROWS:
             return [work(0, n)]
-        return over_ranges(lambda first, last, stop: work(first, last), n, self.passes.n_jobs)
+        return over_ranges(lambda first, last, stop: work(first, last), n, self.passes.n_jobs, brief=True)
 
     def _added(self, work: Callable[[int, int], tuple[float, ...]]) -> list[float]:
         return [sum(column) for column in zip(*self._sums(work), strict=True)]
