@@ -225,15 +225,21 @@ def over_ranges(
 
 
 @functools.cache
-def _blas() -> Any:
+def _blas() -> list[Any]:
     """The BLAS libraries of this process; finding them takes milliseconds, so it is done once."""
     from threadpoolctl import ThreadpoolController
 
-    return ThreadpoolController()
+    return [library for library in ThreadpoolController().lib_controllers if library.user_api == "blas"]
 
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
     """Let BLAS use one thread a call, because the callers are themselves the threads."""
-    with _blas().limit(limits=1, user_api="blas"):
+    before = [library.get_num_threads() for library in _blas()]
+    try:
+        for library in _blas():
+            library.set_num_threads(1)
         yield
+    finally:
+        for library, threads in zip(_blas(), before, strict=True):
+            library.set_num_threads(threads)

@@ -42,8 +42,8 @@ _FEW_UNKNOWNS = 1000  # weights of all classes together up to which their equati
 _FEW_UNKNOWNS_PASSES = 200
 _WORTH = {
     (True, False, False): 100.0,
-    (False, False, False): 1000.0,
-    (False, False, True): 150.0,
+    (False, False, False): 5000.0,
+    (False, False, True): 100.0,
     (False, True, True): 40.0,
 }
 """Passes of dcd that the second-order method is worth: by few features, logistic loss (slow passes), smooth loss."""

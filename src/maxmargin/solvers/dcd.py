@@ -111,7 +111,7 @@ class _Descent:
         self.history = History()
         self.epochs = 0.0
         self.status = Status.BUDGET
-        self.seen: tuple[float, float] | None = None
+        self.seen: list[tuple[float, float]] = []  # passes, and the logarithm of what was missing after them
 
     def begin(self, start: Solution | None) -> None:
         """Take the starting point."""
@@ -159,17 +159,20 @@ class _Descent:
                 return
 
     def _is_hopeless(self, gap: float) -> bool:
-        """Whether the decline since the last look, carried on, needs more passes than the answer is worth."""
+        """Whether the decline over the last half of the passes, carried on, needs more than the answer is worth."""
         worth, tol = self.settings.worth, self.settings.tol
-        missing = max(np.log(max(gap, 1e-300) / tol), np.log(max(self.violation, 1e-300) / tol))
-        before, self.seen = self.seen, (self.epochs, missing)
-        if worth is None or before is None:
+        if worth is None:
             return False
+        missing = np.log(max(gap, self.violation, 1e-300) / tol)
+        self.seen.append((self.epochs, missing))
         if self.epochs >= worth:
             return True
-        fell = before[1] - missing
-        passes = self.epochs - before[0]
-        return self.epochs + (missing * passes / fell if fell > 0.0 else np.inf) > 2.0 * worth
+        early = [look for look in self.seen if look[0] <= 0.5 * self.epochs]
+        then, missed = early[-1] if early else self.seen[0]
+        if then == self.epochs:
+            return False
+        fell = missed - missing
+        return self.epochs + (missing * (self.epochs - then) / fell if fell > 0.0 else np.inf) > 2.0 * worth
 
     def _round(self, bound: float, patience: float, stop: StopFlag) -> bool:
         """Passes until the slopes of all rows are within the bound; says whether they came to be.

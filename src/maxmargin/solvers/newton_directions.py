@@ -28,7 +28,7 @@ from maxmargin.solvers.positive_factor import PositiveFactor
 
 MAX_FACTORED = 1500
 """Features up to which the Hessian is formed."""
-_MAX_PRODUCTS = 1000  # rows up to which their inner products are
+_MAX_PRODUCTS = 400  # rows up to which their inner products are
 _MAX_CONJUGATE = 250
 
 
