@@ -75,11 +75,11 @@ def squares_loop(rows: Any, first: int, last: int, out: Any) -> None:
 
 @loop
 def sparse_products_loop(values: Any, columns: Any, starts: Any, weight: Any, chosen: Any, H: Any) -> None:
-    """Upper triangle of H += sum of weight_i x_i x_i' over the chosen rows, CSR with sorted columns."""
-    for i in chosen:
-        end = np.uintp(starts[i + 1])
-        for p in range(np.uintp(starts[i]), end):
-            scaled = weight[i] * values[p]
+    """Upper triangle of H += sum_k weight_k x_i x_i' over i = chosen_k, CSR with sorted columns."""
+    for k in range(len(chosen)):
+        end = np.uintp(starts[chosen[k] + 1])
+        for p in range(np.uintp(starts[chosen[k]]), end):
+            scaled = weight[k] * values[p]
             row = H[np.uint32(columns[p])]
             for q in range(p, end):
                 row[np.uint32(columns[q])] += scaled * values[q]

@@ -120,6 +120,11 @@ class ArraySource:
         return Block(self.take(slice(start, end)), self.y[start:end], self.weight[start:end], start)
 
     @cached_property
+    def kept(self) -> dict[str, Vector]:
+        """Vectors that follow from the rows alone, one entry a used row, kept for whoever asks next."""
+        return {}
+
+    @cached_property
     def loop_rows(self) -> DenseRows | CSRRows:
         """The used rows as compiled loops take them; where that needs a copy there is one for all of them."""
         from maxmargin.data.loop_rows import loop_rows  # the compiler is loaded by the first fit, not by an import

@@ -116,11 +116,15 @@ class Passes:
         return total
 
     def squared_lengths(self) -> Vector:
-        """|x_i|^2 of every row."""
-        out = np.empty(self.n_rows)
-        rows = self.rows
-        self._over(lambda first, last: squares_loop(rows, first, last, out), self.n_rows, self.n_entries)
-        return out
+        """|x_i|^2 of every row; computed once for a source, and not to be changed."""
+        kept = self.source.kept
+        if "squares" not in kept:
+            out = np.empty(self.n_rows)
+            rows = self.rows
+            self._over(lambda first, last: squares_loop(rows, first, last, out), self.n_rows, self.n_entries)
+            out.flags.writeable = False
+            kept["squares"] = out
+        return kept["squares"]
 
     def row_gaps(
         self, curve: Sequence[Any], w: Vector, b: float, C: Vector, beta: Vector
@@ -136,25 +140,28 @@ class Passes:
         loss, conjugate, worst = zip(*parts, strict=True)
         return sum(loss), sum(conjugate), max(worst)
 
-    def products(self, weight: Vector, every: int = 1) -> Matrix:
-        """sum_i weight_i x_i x_i' over every k-th row: a symmetric d x d matrix."""
-        chosen = np.arange(0, self.n_rows, every)
-        chosen = chosen[weight[chosen] != 0.0]
+    def products(self, weight: Vector) -> Matrix:
+        """sum_i weight_i x_i x_i': a symmetric d x d matrix."""
+        chosen = np.flatnonzero(weight)
+        return self.products_of(chosen, weight[chosen])
+
+    def products_of(self, chosen: RowIndex, weight: Vector) -> Matrix:
+        """sum_k weight_k x_i x_i' over the chosen rows i."""
         rows, d = self._sorted_rows, self.n_features
 
         def dense(first: int, last: int) -> Matrix:
             """Scaled rows in blocks that stay in the cache, multiplied by BLAS."""
             H = np.zeros((d, d))
             for top in range(first, last, _BLOCK_ROWS):
-                block = chosen[top : min(top + _BLOCK_ROWS, last)]
-                scaled = rows.values[block] * np.sqrt(weight[block])[:, None]
+                block = slice(top, min(top + _BLOCK_ROWS, last))
+                scaled = rows.values[chosen[block]] * np.sqrt(weight[block])[:, None]
                 H += scaled.T @ scaled
             return H
 
         def scattered(first: int, last: int) -> Matrix:
             H = np.zeros((d, d))
             assert isinstance(rows, CSRRows)
-            sparse_products_loop(rows.values, rows.columns, rows.starts, weight, chosen[first:last], H)
+            sparse_products_loop(rows.values, rows.columns, rows.starts, weight[first:last], chosen[first:last], H)
             return H
 
         with one_blas_thread():

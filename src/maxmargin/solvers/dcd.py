@@ -104,7 +104,7 @@ class _Descent:
         scale = float(np.sqrt(np.mean(squares))) or 1.0 if self.is_free else problem.intercept.scale
         self.bias = np.array([0.0, scale, 0.0])  # centre, scale of the constant feature, its weight
         if scale > 0.0:
-            squares += scale**2
+            squares = squares + scale**2
         self.steps = steps_for(problem, passes, squares)
         seed = np.random.default_rng(settings.random_state).integers(1, 2**63)
         self.generator = np.array([seed], dtype=np.uint64)

@@ -35,8 +35,8 @@ from maxmargin.losses import EpsilonInsensitive, Hinge
 from maxmargin.penalties import L2
 from maxmargin.problems import LinearProblem, Problem, Solution, Status
 from maxmargin.solvers.curve import Curve, curve_of
-from maxmargin.solvers.newton import sample_of
 from maxmargin.solvers.newton_descent import Descent
+from maxmargin.solvers.sampling import sample_of
 from maxmargin.solvers.solver import Solver
 
 _LOSSES = (Hinge, EpsilonInsensitive)

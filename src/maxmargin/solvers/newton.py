@@ -16,7 +16,6 @@ from typing import ClassVar
 import numpy as np
 
 from maxmargin._types import Vector
-from maxmargin.data import ArraySource
 from maxmargin.data.passes import Passes
 from maxmargin.errors import ParameterError
 from maxmargin.losses import Logistic, Squared, SquaredEpsilonInsensitive, SquaredHinge
@@ -25,14 +24,13 @@ from maxmargin.problems import LinearProblem, Problem, Solution, Status
 from maxmargin.problems.solution import listening
 from maxmargin.solvers.curve import curve_of
 from maxmargin.solvers.newton_descent import Descent
+from maxmargin.solvers.sampling import sample_of
 from maxmargin.solvers.solver import Solver
 
 _LOSSES = (Logistic, SquaredHinge, Squared, SquaredEpsilonInsensitive)
-_SAMPLE_PER_FEATURE = 50
-_MIN_SAMPLE = 2000
-_MIN_SHARE = 5  # a sample of more than a fifth of the rows saves nothing
 _SAMPLE_TOL = 1e-2
 _REUSE = 0.1  # a step that shrinks the gap by this factor says that its matrix serves once more
+_SLOW = 0.3  # a step that shrinks it by no more says that its matrix was too rough
 _MAX_STEPS = 200
 
 
@@ -84,17 +82,7 @@ class Newton(Solver):
                 return Status.INTERRUPTED
             was_fresh, fresh = fresh, descent.smooth_gap > _REUSE * before_gap
             if fresh:
-                descent.directions.forget()
+                descent.directions.forget(disappointed=was_fresh and descent.smooth_gap > _SLOW * before_gap)
                 if was_fresh and descent.primal >= before_primal and descent.smooth_gap >= before_gap:
                     return Status.STALLED
         return Status.CONVERGED if descent.smooth_gap <= self.tol else Status.BUDGET
-
-
-def sample_of(problem: LinearProblem) -> LinearProblem | None:
-    """Every k-th row with C times k, whose answer is near that of all rows at a fraction of the cost; None for few."""
-    every = problem.n_rows // max(_MIN_SAMPLE, _SAMPLE_PER_FEATURE * problem.source.n_features)
-    if every < _MIN_SHARE:
-        return None
-    chosen = np.arange(0, problem.n_rows, every)
-    source = ArraySource(problem.source.take(chosen), problem.targets[chosen], problem.costs[chosen])
-    return LinearProblem(source, problem.loss, float(every), problem.intercept)

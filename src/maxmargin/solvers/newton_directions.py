@@ -5,7 +5,9 @@ With c_i = C_i l'' the curvatures and A the rows where they are not zero, p and 
     [ I + X' diag(c) X    X' c              ] [ p ]     [ gradient in w ]
     [ c' X                sum_i c_i + 1/s^2 ] [ t ] = - [ gradient in b ]
 
-Few features. The matrix is formed and factored, with the intercept eliminated.
+Few features. The matrix is formed and factored, with the intercept eliminated. Where A has very many rows for each
+feature, some of them do as well: with m rows the matrix is off by a share of about sqrt(d / m), and the next step makes
+good what this one misses.
 
 Few rows in A. With delta = -c (X p + t) the change of the multipliers, p = X_A' delta - gradient, and
 
@@ -25,9 +27,11 @@ from maxmargin._types import RowIndex, Vector
 from maxmargin.data.passes import Passes
 from maxmargin.data.row_products import RowProducts
 from maxmargin.solvers.positive_factor import PositiveFactor
+from maxmargin.solvers.sampling import long_rows, sampled
 
 MAX_FACTORED = 1500
 """Features up to which the Hessian is formed."""
+_ROWS_PER_FEATURE = 500  # rows of A for each feature from which a sample of them is taken
 _MAX_PRODUCTS = 400  # rows up to which their inner products are
 _MAX_CONJUGATE = 250
 
@@ -38,11 +42,13 @@ class Directions:
     def __init__(self, passes: Passes, scale: float):
         self._passes, self._scale = passes, scale
         self._products: RowProducts | None = None
+        self._sampling = True
         self._solver: _ByFeatures | _ByRows | _Conjugate | None = None
 
-    def forget(self) -> None:
-        """Form the matrix anew for the next direction."""
+    def forget(self, *, disappointed: bool = False) -> None:
+        """Form the matrix anew for the next direction, and from now on from all rows where a sample disappointed."""
         self._solver = None
+        self._sampling = self._sampling and not disappointed
 
     def solve(self, c: Vector, gradient: Vector, bias_gradient: float, accuracy: float) -> tuple[Vector, float]:
         """Directions of w and b; `accuracy` is the relative accuracy asked of conjugate gradients."""
@@ -52,7 +58,7 @@ class Directions:
 
     def _suited(self, c: Vector) -> _ByFeatures | _ByRows | _Conjugate:
         if self._passes.n_features <= MAX_FACTORED:
-            return _ByFeatures(self._passes, self._scale, c)
+            return _ByFeatures(self._passes, self._scale, c, self._sampling)
         active = np.flatnonzero(c)
         if len(active) <= _MAX_PRODUCTS:
             if self._products is None:
@@ -64,12 +70,19 @@ class Directions:
 class _ByFeatures:
     """The Hessian of w, with the intercept eliminated, factored."""
 
-    def __init__(self, passes: Passes, scale: float, c: Vector):
-        H = passes.products(c)
+    def __init__(self, passes: Passes, scale: float, c: Vector, sampling: bool):
+        chosen = np.flatnonzero(c)
+        every = len(chosen) // (_ROWS_PER_FEATURE * passes.n_features) if sampling else 1
+        if every > 1:
+            chosen, count = sampled(chosen, long_rows(passes.squared_lengths()), every)
+            c = count * c[chosen]
+        else:
+            c = c[chosen]
+        H = passes.products_of(chosen, c)
         self._corner = _corner(c, scale)
         self._has_intercept = self._corner > 0.0
         if self._has_intercept:
-            self._edge = passes.combination(c)
+            self._edge = passes.combination_of(chosen, c)
             H -= np.outer(self._edge, self._edge / self._corner)
         # What is left of a large diagonal can be negative by rounding; the penalty is never lost in it.
         H[np.diag_indices(len(H))] = np.maximum(np.diag(H), 0.0) + 1.0
