@@ -14,7 +14,8 @@ second are run three times. One untimed fit comes before ours: compiled code is 
 the peak of the process during a fit less what it held with the data alone, "peak / input" adds the input back and
 divides by it; what LIBLINEAR is given is built outside the clock, and its size is counted here.
 
-    python -m benchmarks linear [--quick] [--only a9a,covtype] [--losses hinge] [--costs 1,100] [--limit 60] [--write]
+    python -m benchmarks linear [--quick] [--only a9a,covtype] [--losses hinge] [--costs 1,100] [--limit 60]
+                                [--against LIBLINEAR] [--write]
 
 A complete run writes `results/linear.md`; any other run only with `--write`.
 """
@@ -32,7 +33,7 @@ from benchmarks import linear_summary, startup
 from benchmarks.data import LARGE, RECIPES, DataSet, load
 from benchmarks.linear_summary import LEVELS, OURS, Case, Row
 from benchmarks.optimum import LOSSES, SETTLED, Referee
-from benchmarks.peers import OverLimitError, PeerError, Worker, installed
+from benchmarks.peers import REQUIREMENTS, OverLimitError, PeerError, Worker, installed
 from benchmarks.report import Sheet, machine
 
 RESULTS = Path(__file__).parent / "results" / "linear.md"
@@ -214,8 +215,16 @@ def main(arguments: Sequence[str] = ()) -> None:
     names = asked.only or [name for name in RECIPES if not (asked.quick and name in LARGE)]
     with console.status("virtual environments of the peers"):
         present, missing = installed()
+        present = {library: words for library, words in present.items() if library in asked.against}
     peers = [*(f"{library}: {requirement}" for library, requirement in present.items()), *missing.values()]
-    complete = not asked.quick and names == list(RECIPES) and asked.losses == list(LOSSES) and asked.costs == [*COSTS]
+    everybody = asked.against == list(REQUIREMENTS)
+    complete = (
+        not asked.quick
+        and everybody
+        and names == list(RECIPES)
+        and asked.losses == list(LOSSES)
+        and asked.costs == [*COSTS]
+    )
     about = [*machine(), *peers, f"time limit of a fit: {limit:g} s", "complete run" if complete else "partial run"]
     console.print(*about, sep="\n", highlight=False)
     cases, sheets = [], []
@@ -242,6 +251,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--only", type=_names(RECIPES), metavar="DATA,...", help=", ".join(RECIPES))
     parser.add_argument("--losses", type=_names(LOSSES), default=list(LOSSES), metavar="LOSS,...")
     parser.add_argument("--costs", type=_numbers, default=[*COSTS], metavar="C,...", help="values of C")
+    parser.add_argument("--against", type=_names(REQUIREMENTS), default=list(REQUIREMENTS), metavar="LIBRARY,...")
     parser.add_argument("--limit", type=float, metavar="SECONDS", help="time limit of a single fit")
     parser.add_argument("--write", action="store_true", help="write the results file after a partial run, too")
     return parser

@@ -9,7 +9,7 @@ from maxmargin import LinearSVC, LinearSVR, Status
 from maxmargin.certificates import assess
 from maxmargin.data import ArraySource
 from maxmargin.errors import ParameterError
-from maxmargin.losses import Hinge, Logistic
+from maxmargin.losses import EpsilonInsensitive, Hinge, Logistic, SquaredHinge
 from maxmargin.penalties import L1
 from maxmargin.problems import Intercept, LinearProblem
 from maxmargin.solvers import Automatic, DualDescent, Multipliers, Newton, dcd, multipliers, newton
@@ -141,3 +141,43 @@ def test_repeated_and_unsorted_columns_of_a_sparse_row_are_summed(rng):
         assert_allclose(repeated.coef_, plain.coef_, atol=1e-7)
         repeated.certificate_.verify(twice, y)
     assert twice.nnz == 300  # the user's matrix is left as it was
+
+
+@pytest.mark.parametrize("loss", [Hinge(), EpsilonInsensitive(0.1)], ids=lambda loss: loss.name)
+@pytest.mark.parametrize("intercept", [Intercept.FREE, Intercept.AUGMENTED, Intercept.NONE], ids=lambda i: i.words)
+def test_the_method_of_multipliers_stays_at_the_answer(loss, intercept, rng):
+    X = rng.normal(size=(500, 6))
+    f = X @ rng.normal(size=6) + rng.normal(size=500)
+    y = f if isinstance(loss, EpsilonInsensitive) else np.sign(f)
+    problem = LinearProblem(ArraySource(X, y, np.ones(500)), loss, 3.0, intercept)
+    cold = Multipliers(1e-7).solve(problem)
+    assert cold.status is Status.CONVERGED
+    warm = Multipliers(1e-6).solve(problem, cold)
+    assert warm.status is Status.CONVERGED
+    assert len(warm.history) < 0.5 * len(cold.history)
+
+
+@pytest.mark.parametrize("loss", [Hinge(), SquaredHinge(), Logistic()], ids=lambda loss: loss.name)
+def test_rare_features_survive_the_sample(loss, rng):
+    """Tall data whose rare features are large where they are present: a sample without these rows would mislead."""
+    n = 40_000
+    X = rng.normal(size=(n, 4))
+    rare = np.zeros((n, 3))
+    for k in range(3):
+        rare[rng.permutation(n)[:10], k] = 60.0
+    X = np.hstack([X, rare])
+    y = np.sign(X[:, :4] @ [1.0, -1.0, 0.5, 0.2] + rng.logistic(size=n))
+    problem = LinearProblem(ArraySource(X, y, np.ones(n)), loss, 1.0, Intercept.FREE)
+    solution = Automatic(1e-6).solve(problem)
+    seen = assess(problem, solution.alpha, solution.weights, solution.bias)
+    assert seen.gap <= 1e-6 * seen.primal
+    assert seen.kkt_violation <= 1e-6
+
+
+@pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
+@pytest.mark.parametrize("intercept", [Intercept.FREE, Intercept.AUGMENTED, Intercept.NONE], ids=lambda i: i.words)
+def test_dual_descent_and_newton_agree_on_the_logistic_loss(C, intercept, rng):
+    problem = _wide(rng, loss=Logistic(), C=C, intercept=intercept)
+    dual, primal = DualDescent(1e-9, 5000).solve(problem), Newton(1e-9).solve(problem)
+    assert dual.status is Status.CONVERGED
+    assert_allclose(dual.weights, primal.weights, atol=1e-3 * np.max(np.abs(primal.weights)))

@@ -7,7 +7,7 @@
     Crammer and Singer         dcd on all classes of a row at once; with few features then interior
     few rows, many features    dcd first, then qp on the products of the rows
     smooth loss                newton; for many features dcd first, which needs few passes while C is small
-    hinge, tube                dcd first, then multipliers
+    hinge, tube                multipliers for many rows and few features, otherwise dcd first
 
 What dcd needs depends on C and on the data in ways nobody can foresee, so it gets a budget of passes worth what the
 second-order method will cost, and hands over what it has when that is spent, or as soon as its progress says that it
@@ -33,6 +33,7 @@ from maxmargin.solvers.multipliers import Multipliers
 from maxmargin.solvers.newton import Newton
 from maxmargin.solvers.polish import polish
 from maxmargin.solvers.qp import QP
+from maxmargin.solvers.sampling import is_tall
 from maxmargin.solvers.softmax_newton import SoftmaxNewton
 from maxmargin.solvers.solver import Solver
 from maxmargin.solvers.sparse_newton import SparseNewton
@@ -93,7 +94,7 @@ class Automatic(Solver):
         smooth = newton.solves(problem)
         second_order = Newton if smooth else Multipliers
         second = second_order(self.tol, self.max_iter, self.max_seconds, n_jobs=self.n_jobs)
-        if few and smooth:
+        if few and (smooth or is_tall(problem)):
             return second.solve(problem, start)
         worth = _WORTH[few, isinstance(problem.loss, Logistic), smooth]
         first = replace(self._descent(self.max_iter or _MANY_PASSES), worth=worth).solve(problem, start)

@@ -30,7 +30,7 @@ from maxmargin.solvers.solver import Solver
 _LOSSES = (Logistic, SquaredHinge, Squared, SquaredEpsilonInsensitive)
 _SAMPLE_TOL = 1e-2
 _REUSE = 0.1  # a step that shrinks the gap by this factor says that its matrix serves once more
-_SLOW = 0.3  # a step that shrinks it by no more says that its matrix was too rough
+_SLOW = 0.3  # a whole step that shrinks it by no more says that its matrix was too rough
 _MAX_STEPS = 200
 
 
@@ -77,12 +77,13 @@ class Newton(Solver):
                 return Status.BUDGET
             before_primal, before_gap = descent.primal, descent.smooth_gap
             try:
-                descent.step(min(0.01, max(before_gap, 1e-8)))
+                t = descent.step(min(0.01, max(before_gap, 1e-8)))
             except KeyboardInterrupt:
                 return Status.INTERRUPTED
             was_fresh, fresh = fresh, descent.smooth_gap > _REUSE * before_gap
             if fresh:
-                descent.directions.forget(disappointed=was_fresh and descent.smooth_gap > _SLOW * before_gap)
+                was_slow = t > 0.5 and descent.smooth_gap > _SLOW * before_gap
+                descent.directions.forget(disappointed=was_fresh and was_slow)
                 if was_fresh and descent.primal >= before_primal and descent.smooth_gap >= before_gap:
                     return Status.STALLED
         return Status.CONVERGED if descent.smooth_gap <= self.tol else Status.BUDGET

@@ -17,7 +17,8 @@ _LONG = 3.0  # times the mean square is a long row
 _MOST_LONG = 16  # at most this part of the rows are long
 _SAMPLE_PER_FEATURE = 50
 _MIN_SAMPLE = 2000
-_MIN_SHARE, _MAX_SHARE = 5, 16  # a sample of a fifth of the rows saves nothing; one of few has a sample of its own
+_LARGEST_SHARE = 5  # a sample of a fifth of the rows saves nothing
+_SMALLEST_SHARE = 16  # a sample of fewer rows than this part would be far off; it rather has a sample of its own
 
 
 def long_rows(squares: Vector) -> Vector:
@@ -37,11 +38,20 @@ def sampled(rows: RowIndex, is_long: Vector, every: int) -> tuple[RowIndex, Vect
     return np.concatenate([long, others]), np.concatenate([np.ones(len(long)), np.full(len(others), float(every))])
 
 
+def is_tall(problem: LinearProblem) -> bool:
+    """Whether there are so many rows for each feature that a small sample of them says almost all."""
+    return problem.n_rows >= _SMALLEST_SHARE * _sample_size(problem)
+
+
+def _sample_size(problem: LinearProblem) -> int:
+    return max(_MIN_SAMPLE, _SAMPLE_PER_FEATURE * problem.source.n_features)
+
+
 def sample_of(problem: LinearProblem) -> LinearProblem | None:
     """A sample as a problem, whose answer is near that of all rows at a fraction of the cost; None for few rows."""
     n = problem.n_rows
-    every = n // max(_MIN_SAMPLE, _SAMPLE_PER_FEATURE * problem.source.n_features, n // _MAX_SHARE)
-    if every < _MIN_SHARE:
+    every = n // max(_sample_size(problem), n // _SMALLEST_SHARE)
+    if every < _LARGEST_SHARE:
         return None
     is_long = long_rows(Passes(problem.source).squared_lengths())
     chosen, count = sampled(np.arange(n), is_long, every)
