@@ -180,6 +180,7 @@ def line_loop(
     f: Any,
     b: float,
     along: Any,
+    factor: float,
     shift: float,
     t: float,
     y: Any,
@@ -187,24 +188,11 @@ def line_loop(
     first: int,
     last: int,
 ) -> Any:
-    """First and second derivative in t of the loss at scores f + b + t (along + shift)."""
+    """First and second derivative in t of the loss at scores f + b + t (factor along + shift)."""
     first_sum, second_sum = 0.0, 0.0
     for i in range(first, last):
-        a = along[i] + shift
+        a = factor * along[i] + shift
         s, c = slopes(code, epsilon, sigma, centre[i] if code >= HINGE else 0.0, f[i] + b + t * a, y[i])
         first_sum += C[i] * s * a
         second_sum += C[i] * c * a * a
-    return first_sum, second_sum
-
-
-@fast_loop
-def bias_loop(
-    code: int, epsilon: float, sigma: float, centre: Any, f: Any, b: float, y: Any, C: Any, first: int, last: int
-) -> Any:
-    """First and second derivative in b of the loss at scores f + b."""
-    first_sum, second_sum = 0.0, 0.0
-    for i in range(first, last):
-        s, c = slopes(code, epsilon, sigma, centre[i] if code >= HINGE else 0.0, f[i] + b, y[i])
-        first_sum += C[i] * s
-        second_sum += C[i] * c
     return first_sum, second_sum

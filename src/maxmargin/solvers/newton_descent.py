@@ -23,7 +23,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from maxmargin._loops.curves import bias_loop, line_loop, look_loop
+from maxmargin._loops.curves import line_loop, look_loop
 from maxmargin._types import Vector
 from maxmargin.backends.threads import over_ranges
 from maxmargin.certificates import assess
@@ -112,9 +112,7 @@ class Descent:
         """Newton steps on the intercept alone, kept inside a bracket: the loss is convex in it."""
         low, high = -np.inf, np.inf
         for _ in range(_BIAS_STEPS):
-            slope, curvature = self._added(
-                lambda first, last: bias_loop(*self.curve, self.f, self.b, self.y, self.C, first, last)
-            )
+            slope, curvature = self._slopes_along(self.f, 0.0, 1.0, 0.0)
             step = slope / curvature if curvature > 0.0 else np.sign(slope)
             if abs(step) <= 1e-15 * max(1.0, abs(self.b)):
                 break
@@ -146,7 +144,7 @@ class Descent:
         begin = float(self.gradient @ p) + shift * self.bias_gradient
         low, high, t = 0.0, np.inf, 1.0
         for _ in range(_LINE_STEPS):
-            first, second = self._slopes_along(moved, shift, t)
+            first, second = self._slopes_along(moved, 1.0, shift, t)
             slope, curvature = linear + t * square + first, square + second
             if -0.01 * abs(begin) <= slope <= 0.1 * abs(begin):
                 return t  # near enough, and rather behind the minimum: rows that stopped the step then have curvature
@@ -157,9 +155,12 @@ class Descent:
             t = following
         return low
 
-    def _slopes_along(self, moved: Vector, shift: float, t: float) -> list[float]:
+    def _slopes_along(self, along: Vector, factor: float, shift: float, t: float) -> list[float]:
+        """Derivatives in t of the loss at scores f + b + t (factor along + shift)."""
         return self._added(
-            lambda first, last: line_loop(*self.curve, self.f, self.b, moved, shift, t, self.y, self.C, first, last)
+            lambda first, last: line_loop(
+                *self.curve, self.f, self.b, along, factor, shift, t, self.y, self.C, first, last
+            )
         )
 
     def _multipliers(self, beta: Vector) -> Vector:

@@ -75,14 +75,14 @@ class _ByFeatures:
         every = len(chosen) // (_ROWS_PER_FEATURE * passes.n_features) if sampling else 1
         if every > 1:
             chosen, count = sampled(chosen, long_rows(passes.squared_lengths()), every)
-            c = count * c[chosen]
+            weight = count * c[chosen]
         else:
-            c = c[chosen]
-        H = passes.products_of(chosen, c)
-        self._corner = _corner(c, scale)
+            weight = c[chosen]
+        H = passes.products_of(chosen, weight)
+        self._corner = _corner(weight, scale)
         self._has_intercept = self._corner > 0.0
         if self._has_intercept:
-            self._edge = passes.combination_of(chosen, c)
+            self._edge = passes.combination_of(chosen, weight) if every > 1 else passes.combination(c)
             H -= np.outer(self._edge, self._edge / self._corner)
         # What is left of a large diagonal can be negative by rounding; the penalty is never lost in it.
         H[np.diag_indices(len(H))] = np.maximum(np.diag(H), 0.0) + 1.0

@@ -32,7 +32,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from maxmargin._loops.curves import bias_loop, line_loop, look_loop
+from maxmargin._loops.curves import line_loop, look_loop
 from maxmargin._types import RowIndex, Vector
 from maxmargin.backends.threads import over_ranges
 from maxmargin.data.passes import Passes
@@ -201,7 +201,7 @@ class _Descent:
         """Newton steps on the intercept alone, kept inside a bracket: the loss is convex in it."""
         low, high = -np.inf, np.inf
         for _ in range(_BIAS_STEPS):
-            slope, curvature = self._sums(partial(bias_loop, *self.curve, f, b, self.y, self.C))
+            slope, curvature = self._sums(partial(line_loop, *self.curve, f, b, f, 0.0, 1.0, 0.0, self.y, self.C))
             low, high = (low, b) if slope > 0.0 else (b, high)
             following = b - (slope / curvature if curvature > 0.0 else float(np.sign(slope)))
             if not low <= following <= high:
@@ -280,7 +280,7 @@ class _Descent:
 
     def _slopes_along(self, at: _Look, moved: Vector, t: float) -> list[float]:
         y, C = self.y, self.C
-        return self._sums(lambda first, last: line_loop(*self.curve, at.f, at.b, moved, 0.0, t, y, C, first, last))
+        return self._sums(lambda first, last: line_loop(*self.curve, at.f, at.b, moved, 1.0, 0.0, t, y, C, first, last))
 
     def solution(self, status: Status, name: str) -> Solution:
         """The point with the smallest gap, with the multipliers of its slopes taken into their domain."""
