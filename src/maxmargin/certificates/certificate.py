@@ -12,7 +12,6 @@ import numpy as np
 from maxmargin._types import Labels, RowIndex, Rows, Vector
 from maxmargin.certificates.assessment import Assessment, assess
 from maxmargin.certificates.claim import Claim, Point
-from maxmargin.data import as_rows
 from maxmargin.errors import CertificateError
 from maxmargin.problems import Problem, Solution, Specification, Status, Task
 
@@ -84,19 +83,26 @@ class Certificate:
         X, y
             The training data, in the order they were given to `fit`.
         sample_weight
-            Weights given to `fit`; those remembered by the model when None.
+            Weights given to `fit`, one a row or one number for all; those remembered by the model when None.
 
         Returns
         -------
         Certificate
             The recomputed certificate.
+
+        Raises
+        ------
+        DataError
+            These cannot be the data: another number of rows or columns, or labels that the model does not know.
+        CertificateError
+            The data give other numbers than the certificate states.
         """
         if self.parts:
             again = combine([part.verify(X, y, sample_weight) for part in self.parts])
         elif self.claim is None:
             raise CertificateError("this certificate came without its model, so there is nothing to recompute.")
         else:
-            seen = self.claim.assess(as_rows(X), np.asarray(y), sample_weight)
+            seen = self.claim.assess(X, y, sample_weight)
             again = replace(
                 self,
                 primal=seen.primal,

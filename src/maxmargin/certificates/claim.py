@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from maxmargin._types import Labels, RowIndex, Rows, Vector
 from maxmargin.certificates.assessment import Assessment, assess
-from maxmargin.data import count_rows
-from maxmargin.errors import CertificateError, DataError
-from maxmargin.problems import Specification
+from maxmargin.data import as_rows, as_vectors, count_rows
+from maxmargin.errors import CertificateError, DataError, DataTypeError
+from maxmargin.problems import AllClasses, Regression, Specification
 
 
 @dataclass(frozen=True)
@@ -46,12 +47,15 @@ class Claim:
 
     def assess(self, X: Rows, y: Labels, sample_weight: Vector | None = None) -> Assessment:
         """Rebuild every number from the data."""
+        X, y = self._rows(X), self._targets(y)
         if count_rows(X) != self.n_rows or len(y) != self.n_rows:
             raise DataError(
                 f"the certificate is about {self.n_rows} rows, got X with {count_rows(X)} and y with {len(y)}. "
                 "Give the data the model was trained on, in the same order."
             )
-        weight = self.sample_weight if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        self._check_columns(X)
+        weight = self.sample_weight if sample_weight is None else _weights(sample_weight, self.n_rows)
+        self._check_labels(y, weight)
         if self.point.vectors is not None and not _same_rows(X[self.point.support], self.point.vectors):
             raise CertificateError(
                 "the support vectors of the model are not the rows of X that its certificate is about. Either these "
@@ -62,6 +66,83 @@ class Claim:
         beta = everywhere if rows is None else everywhere[rows]
         alpha = problem.loss.multipliers(beta, problem.targets)
         return assess(problem, alpha, self.point.weights, self.point.bias)
+
+    def _rows(self, X: Rows) -> Rows:
+        """Rows of numbers, or whatever else the kernel works on."""
+        kernel = self.specification.kernel
+        rows = as_rows(X)
+        if kernel is not None and kernel.on in ("strings", "anything"):
+            return rows
+        if rows.dtype.kind == "O":  # a table with columns of several kinds
+            rows = _doubles(rows, "X")
+        return as_vectors(rows, "a certificate")
+
+    def _targets(self, y: Labels) -> Labels:
+        """One label or number a row; a single column will do."""
+        given = np.asarray(y)
+        if given.ndim == 2 and given.shape[1] == 1:
+            given = given[:, 0]
+        if given.ndim != 1:
+            raise DataError(f"y must have one entry a row, got an array of shape {given.shape}.")
+        return _doubles(given, "y") if isinstance(self.specification.task, Regression) else given
+
+    def _check_columns(self, X: Rows) -> None:
+        """Refuse rows that the model cannot have been trained on."""
+        kernel, point = self.specification.kernel, self.point
+        if kernel is not None and kernel.on == "matrix":
+            expected = self.n_rows
+        elif point.weights is not None:
+            expected = len(point.weights)
+        elif point.vectors is not None and point.vectors.ndim == 2:
+            expected = int(point.vectors.shape[1])
+        else:
+            return
+        found = X.shape[1] if X.ndim == 2 else 0
+        if found != expected:
+            raise DataError(
+                f"the certificate is about rows with {expected} columns, got {found}. Give the data the model was "
+                "trained on."
+            )
+
+    def _check_labels(self, y: Labels, weight: Vector | None) -> None:
+        """Refuse labels that have no number among all classes, except those of rows that do not count."""
+        task = self.specification.task
+        if not isinstance(task, AllClasses):
+            return  # these compare labels with their own, so that any label has a meaning
+        silent = [label for label, factor in self.specification.class_weight if factor == 0.0]
+        unknown = ~np.isin(y, np.asarray([*task.classes, *silent]))
+        if weight is not None:
+            unknown &= weight > 0.0
+        if np.any(unknown):
+            first = y[unknown].tolist()[0]
+            raise DataError(
+                f"y holds the label {first!r}; the certificate is about the classes {list(task.classes)}. Give the "
+                "labels the model was trained on."
+            )
+
+
+def _weights(given: Vector, n_rows: int) -> Vector:
+    """Weights as `fit` takes them: one a row, or one number for all."""
+    weight = _doubles(given, "sample_weight")
+    if weight.ndim == 0:
+        weight = np.full(n_rows, float(weight))
+    if weight.shape != (n_rows,):
+        raise DataError(
+            f"the certificate is about {n_rows} rows, got sample_weight of shape {weight.shape}. Give one weight a "
+            "row, or one number for all."
+        )
+    if not np.all(np.isfinite(weight) & (weight >= 0.0)):
+        raise DataError("sample_weight must be zero or positive for every row.")
+    return weight
+
+
+def _doubles(values: Any, name: str) -> Vector:
+    """Numbers in double precision."""
+    try:
+        doubles: Vector = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataTypeError(f"{name} must hold real numbers: {error}.") from error
+    return doubles
 
 
 def _same_rows(A: Rows, B: Rows) -> bool:

@@ -95,7 +95,8 @@ class KernelMachine(Machine):
     @property
     def coef_(self) -> Matrix:
         """Weights in the space of the features; only for a linear kernel."""
-        if not (isinstance(getattr(self, "_kernel", self.kernel), Linear) or self.kernel == "linear"):
+        kernel = getattr(self, "_kernel", self.kernel)  # what was fitted, whatever `kernel` says today
+        if not isinstance(kernel, Linear) and not (isinstance(kernel, str) and kernel == "linear"):
             raise AttributeError("coef_ is only available when using a linear kernel")
         check_is_fitted(self)
         weights = self._machine_coefficients().T @ self.support_vectors_

@@ -1,19 +1,23 @@
-"""What `LinearSVC` and `LinearSVR` share: weights one can read, and multipliers kept for the certificate."""
+"""What the linear machines share: weights one can read, and multipliers kept for the certificate."""
 
 from __future__ import annotations
 
 import copy
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
+from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin._types import Matrix, RowIndex, Rows, Vector
 from maxmargin.certificates import Point
 from maxmargin.errors import ParameterError
 from maxmargin.estimators.machine import Machine
-from maxmargin.estimators.validation import check_intercept, check_rows
+from maxmargin.estimators.parameters import check_intercept
+from maxmargin.estimators.validation import check_rows
 from maxmargin.problems import Intercept, linear_scores
+
+Model = TypeVar("Model", bound="SparseCoefficients")
 
 
 class LinearMachine(Machine):
@@ -47,7 +51,7 @@ class LinearMachine(Machine):
         self._coefficients = [point.coefficients for point in points]
 
     def _points(self) -> list[Point]:
-        weights = np.atleast_2d(self.coef_)
+        weights = self._dense_coef()
         if self._coefficients[0].ndim == 2:  # one machine with a score for every class
             return [Point(self._support[0], self._coefficients[0], weights.T, self.intercept_)]
         return [
@@ -55,9 +59,30 @@ class LinearMachine(Machine):
             for k, (support, beta) in enumerate(zip(self._support, self._coefficients, strict=True))
         ]
 
+    def _dense_coef(self) -> Matrix:
+        """`coef_` as a matrix with one row a score, also after `sparsify`."""
+        coef: Any = self.coef_
+        return np.atleast_2d(coef.toarray() if sparse.issparse(coef) else coef)
+
     def _linear_scores(self, X: Rows) -> Matrix:
         """<w, x> + b, one column a machine, in double precision."""
         check_is_fitted(self)
         X = self._check_linear_input(X, reset=False)
-        scores: Matrix = linear_scores(X, np.atleast_2d(self.coef_).T) + self.intercept_
+        scores: Matrix = linear_scores(X, self._dense_coef().T) + self.intercept_
         return scores
+
+
+class SparseCoefficients(LinearMachine):
+    """Weights that can be kept as a sparse matrix, which is smaller where the L1 penalty made most of them zero."""
+
+    def sparsify(self: Model) -> Model:
+        """Turn `coef_` into a CSR matrix; predictions and the certificate stay as they are. Returns the model."""
+        check_is_fitted(self)
+        self.coef_ = sparse.csr_matrix(self.coef_)
+        return self
+
+    def densify(self: Model) -> Model:
+        """Turn `coef_` back into an array. Returns the model."""
+        check_is_fitted(self)
+        self.coef_ = self._dense_coef()
+        return self

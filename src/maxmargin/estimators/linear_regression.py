@@ -9,17 +9,17 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from maxmargin._types import Labels, Rows, Vector
-from maxmargin.certificates import Point, certify
+from maxmargin.certificates import Point
 from maxmargin.errors import ParameterError
 from maxmargin.estimators.linear_machine import LinearMachine
-from maxmargin.estimators.machine import Training
+from maxmargin.estimators.machine import all_or_nothing
 from maxmargin.estimators.validation import check_numbers, check_same_length, check_weights
 from maxmargin.losses import Squared
 from maxmargin.penalties import Box, Penalty
-from maxmargin.problems import LinearProblem, Regression, Specification
+from maxmargin.problems import LinearProblem, Problem, Regression, Solution, Specification
 from maxmargin.solvers import Solver
 from maxmargin.solvers.least_squares import LeastSquares, Method, box_around
-from maxmargin.solvers.suited import check_suited, suited
+from maxmargin.solvers.suited import check_suited
 
 
 class LeastSquaresMachine(RegressorMixin, LinearMachine):  # type: ignore[misc]  # scikit-learn is untyped
@@ -39,7 +39,7 @@ class LeastSquaresMachine(RegressorMixin, LinearMachine):  # type: ignore[misc] 
 
     def _solver(self, penalty: Penalty) -> Solver:
         """The solver asked for; the names of `_methods` are those of `LeastSquares`."""
-        check_suited(self.solver, {*self._methods, *suited(Squared(), penalty)})
+        check_suited(self.solver, Squared(), penalty, self._methods)
         if not (isinstance(self.solver, str) and self.solver in self._methods):
             return self._settings()
         checked = self._settings("auto")
@@ -76,7 +76,8 @@ class LinearRegression(LeastSquaresMachine):
     tol
         Relative duality gap and KKT violation beyond which the fit warns. The answer is exact up to rounding anyway.
     solver
-        "auto" or "least-squares"; "cholesky" or "svd" (few features) or "cg" (many); or a `maxmargin.solvers.Solver`.
+        "auto" or "least-squares"; "cholesky" or "svd" (few features) or "cg" (many); or a `maxmargin.solvers.Solver`,
+        which brings its own tol, max_iter, max_seconds and n_jobs: those of the estimator are not used then.
     max_iter, max_seconds
         Budgets of "cg"; None means no limit.
     n_jobs
@@ -144,34 +145,22 @@ class LinearRegression(LeastSquaresMachine):
         self.device = device
         self.verbose = verbose
 
+    @all_or_nothing
     def fit(self, X: Rows, y: Labels, sample_weight: Vector | None = None) -> LinearRegression:
         """Train on rows X with targets y; a row of weight 2 is the row twice, of weight 0 its absence."""
         intercept = self._intercept()
         X, y, weight = self._checked(X, y, sample_weight)
         nowhere = Box(np.full(X.shape[1], np.inf))
-        solver = self._solver(nowhere)
         specification = Specification(Regression(), Squared(), 1.0, intercept, penalty=nowhere)
-        problem, rows = specification.problem(X, y, weight)
-        with (
-            self._watched([specification], solver.tol, X, y, weight) as (watch, callbacks),
-            watch.part(0) as ended,
-        ):
-            solution = solver.solve(problem)
-            ended.append(solution.status)
-        # The box can only be drawn once the answer is known.
-        assert isinstance(problem, LinearProblem)
-        box = box_around(problem, np.asarray(solution.weights))
-        certificate = certify(
-            replace(specification, penalty=box),
-            replace(problem, penalty=box),
-            solution,
-            tol=solver.tol,
-            rows=rows,
-            n_rows=len(y),
-            sample_weight=weight,
-        )
-        training = Training((certificate,), (solution.history,))
-        training = training if callbacks is None else replace(training, on_end=callbacks.finish)
+        solver = self._solver(nowhere)
+        training = self._train([specification], X, y, weight, solver=solver, certified=_inside_a_box)
         self._store_points(training.points)
         self._conclude(training, self._points())
         return self
+
+
+def _inside_a_box(specification: Specification, problem: Problem, solution: Solution) -> tuple[Specification, Problem]:
+    """What the certificate is about: the same problem in a box, which can only be drawn once the answer is known."""
+    assert isinstance(problem, LinearProblem)
+    box = box_around(problem, np.asarray(solution.weights))
+    return replace(specification, penalty=box), replace(problem, penalty=box)

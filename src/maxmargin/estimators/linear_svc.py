@@ -12,25 +12,26 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin._types import Labels, Rows, Vector
-from maxmargin.errors import DataError, ParameterError, unknown_name
-from maxmargin.estimators.linear_machine import LinearMachine
+from maxmargin.errors import DataError, ParameterError
+from maxmargin.estimators.linear_machine import SparseCoefficients
+from maxmargin.estimators.machine import all_or_nothing
 from maxmargin.estimators.margins import Margins, margins_of
+from maxmargin.estimators.parameters import check_choice, check_cost, check_dual, check_penalty, check_stream
 from maxmargin.estimators.starting import starting_points
-from maxmargin.estimators.svc import check_known_labels
-from maxmargin.estimators.validation import check_cost, check_labels, check_same_length, check_weights
-from maxmargin.estimators.weights import class_factors, classes_with_weight
+from maxmargin.estimators.validation import check_known_labels, check_labels, check_same_length, check_weights
+from maxmargin.estimators.weights import present_classes
 from maxmargin.losses import CrammerSinger, HardMargin, Hinge, Loss, SquaredHinge
 from maxmargin.penalties import L1, L2, Penalty
 from maxmargin.problems import AllClasses, OneVersusRest, Pair, Specification, Task
 from maxmargin.solvers import Solver
 from maxmargin.solvers.choose import for_all_classes
-from maxmargin.solvers.suited import check_suited, suited
+from maxmargin.solvers.suited import check_suited
 
 _LOSSES: dict[str, Loss] = {"hinge": Hinge(), "squared_hinge": SquaredHinge()}
 _PENALTIES: dict[str, Penalty] = {"l1": L1(), "l2": L2()}
 
 
-class LinearSVC(ClassifierMixin, LinearMachine):  # type: ignore[misc]  # scikit-learn is untyped
+class LinearSVC(ClassifierMixin, SparseCoefficients):  # type: ignore[misc]  # scikit-learn is untyped
     """Linear support vector classifier.
 
         minimise over w, b    1/2 |w|^2 + sum_i C_i l(y_i (<w, x_i> + b))
@@ -60,9 +61,11 @@ class LinearSVC(ClassifierMixin, LinearMachine):  # type: ignore[misc]  # scikit
         None, "balanced", or a dictionary from label to a factor on C.
     solver
         "auto" or the name of a solver that can do the loss (an unknown name is answered with the list), or a
-        `maxmargin.solvers.Solver`.
+        `maxmargin.solvers.Solver`, which brings its own tol, max_iter, max_seconds, n_jobs and random_state: those of
+        the estimator are not used then.
     max_iter, max_seconds
-        Budgets; None means no limit. The model so far, with its certificate, is the result.
+        Budgets, the seconds for the whole fit; None means no limit. The model so far, with its certificate, is the
+        result.
     stream, memory
         For data larger than memory, which this version cannot train on yet; None.
     n_jobs
@@ -82,8 +85,10 @@ class LinearSVC(ClassifierMixin, LinearMachine):  # type: ignore[misc]  # scikit
         How far the model is from optimal; `.parts` has one a class where there are more than two.
     history_ : History
         Primal, dual and gap at each check (a list of them for more than two classes).
-    coef_, intercept_, classes_
+    coef_, intercept_
         As in scikit-learn.
+    classes_
+        The labels that have rows with positive weights.
 
     Examples
     --------
@@ -153,55 +158,57 @@ class LinearSVC(ClassifierMixin, LinearMachine):  # type: ignore[misc]  # scikit
         y
             Labels of any kind, at least two of them.
         sample_weight
-            Factor on C of each row; weight 2 is the row twice, weight 0 its absence.
+            Factor on C of each row; weight 2 is the row twice, weight 0 its absence. A class of which all rows have
+            weight 0 is absent.
         """
         return self._fit_from(X, y, sample_weight, self._last_fit())
 
+    @all_or_nothing
     def _fit_from(self, X: Rows, y: Labels, sample_weight: Vector | None, start_model: LinearSVC | None) -> LinearSVC:
         """Train from where `start_model` ended, if it has the same classes and features."""
         self._check_choices()
         C, intercept = check_cost(self.C), self._intercept()
         X = self._check_linear_input(X, reset=True)
-        y, self.classes_ = check_labels(y)
+        y, labels = check_labels(y)
         check_same_length(X, y)
         weight = check_weights(sample_weight, len(y))
-        factors = class_factors(self.class_weight, self.classes_, y, weight)
-        weighty = classes_with_weight(self.classes_, y, weight, factors)
-        if len(weighty) < 2:
-            raise DataError(f"at least two classes need rows with positive weights; only {weighty} do.")
-        loss, C = self._loss_and_cost(C)
+        classes, factors = present_classes(self.class_weight, labels, y, weight)
+        loss, C = self._loss_and_cost(C, len(classes))
         penalty = _PENALTIES[self.penalty]
+        check_suited(self.solver, loss, penalty)
         specifications = [
-            Specification(task, loss, C, intercept, penalty=penalty, class_weight=factors) for task in self._tasks()
+            Specification(task, loss, C, intercept, penalty=penalty, class_weight=factors)
+            for task in _tasks_of(classes, together=self.multi_class == "crammer_singer")
         ]
-        check_suited(self.solver, suited(specifications[0].loss, specifications[0].penalty))
         start = starting_points(start_model, specifications, X, y, weight)
         training = self._train(specifications, X, y, weight, solver=self._solver(loss), start=start)
+        self.classes_ = classes
         self._store_points(training.points)
         self._conclude(training, self._points())
         return self
 
     def _check_choices(self) -> None:
-        if self.loss not in _LOSSES:
-            raise unknown_name("loss", self.loss, _LOSSES)
-        if self.penalty not in _PENALTIES:
-            raise unknown_name("penalty", self.penalty, _PENALTIES)
-        if self.multi_class not in ("ovr", "crammer_singer"):
-            raise unknown_name("multi_class", self.multi_class, ["ovr", "crammer_singer"])
-        if self.penalty == "l1" and (self.multi_class != "ovr" or check_cost(self.C) == np.inf):
+        check_choice("loss", self.loss, _LOSSES)
+        check_penalty(self.penalty)
+        check_choice("multi_class", self.multi_class, ("ovr", "crammer_singer"))
+        check_dual(self.dual)
+        check_stream(self.stream)
+        if self.penalty == "l1" and self.multi_class == "crammer_singer":
             raise ParameterError(
-                "penalty='l1' needs multi_class='ovr' and a finite C, got "
-                f"multi_class={self.multi_class!r} and C={self.C!r}. A large C such as 1e6 leaves as little slack."
+                "multi_class='crammer_singer' is only there with penalty='l2'. For the L1 penalty use "
+                "multi_class='ovr', each class against the rest."
             )
-        if self.stream is not None:
-            raise ParameterError(f"stream={self.stream!r} is for data larger than memory; give None for arrays.")
+        if self.penalty == "l1" and check_cost(self.C) == np.inf:
+            raise ParameterError(
+                "penalty='l1' needs a finite C, got C=inf. A large C such as 1e6 leaves as little slack."
+            )
 
-    def _loss_and_cost(self, C: float) -> tuple[Loss, float]:
+    def _loss_and_cost(self, C: float, n_classes: int) -> tuple[Loss, float]:
         """Loss and cost of the sub-problems. Crammer and Singer's machine has its own loss, whatever `loss` says.
 
         With two classes w_1 = -w_0 = w / 2, so its value is half that of the hinge with twice the cost at w.
         """
-        if self.multi_class == "ovr" or len(self.classes_) == 2:
+        if self.multi_class == "ovr" or n_classes == 2:
             if np.isinf(C):
                 return HardMargin(), C
             return (_LOSSES[self.loss], C) if self.multi_class == "ovr" else (Hinge(), 2.0 * C)
@@ -210,7 +217,7 @@ class LinearSVC(ClassifierMixin, LinearMachine):  # type: ignore[misc]  # scikit
                 "multi_class='crammer_singer' needs a finite C for more than two classes, got C=inf. "
                 "A large C such as 1e6 leaves as little slack."
             )
-        return CrammerSinger(len(self.classes_)), C
+        return CrammerSinger(n_classes), C
 
     def _solver(self, loss: Loss) -> Solver:
         """The solver asked for; for all classes at once the one of that name that takes them."""
@@ -218,12 +225,8 @@ class LinearSVC(ClassifierMixin, LinearMachine):  # type: ignore[misc]  # scikit
         return for_all_classes(settings) if isinstance(loss, CrammerSinger) else settings
 
     def _tasks(self) -> list[Task]:
-        labels = self.classes_.tolist()
-        if len(labels) == 2:
-            return [Pair(negative=labels[0], positive=labels[1])]
-        if self.multi_class == "crammer_singer":
-            return [AllClasses(tuple(labels))]
-        return [OneVersusRest(label) for label in labels]
+        # What was fitted, whatever `multi_class` says today: all classes together have several multipliers a row.
+        return _tasks_of(self.classes_, together=self._coefficients[0].ndim == 2)
 
     def decision_function(self, X: Rows) -> Vector:
         """<w, x> + b: one a row for two classes, otherwise one a class."""
@@ -242,4 +245,12 @@ class LinearSVC(ClassifierMixin, LinearMachine):  # type: ignore[misc]  # scikit
         if len(self.classes_) != 2:
             raise DataError(f"margins are those of two classes; this model has {len(self.classes_)}.")
         targets = self._tasks()[0].targets(check_known_labels(y, self.classes_))
-        return margins_of(self.decision_function(X), targets, float(np.linalg.norm(self.coef_)))
+        return margins_of(self.decision_function(X), targets, float(np.linalg.norm(self._dense_coef())))
+
+
+def _tasks_of(classes: Labels, *, together: bool) -> list[Task]:
+    """The sub-problems: one for two classes or for all classes together, otherwise each class against the rest."""
+    labels = classes.tolist()
+    if len(labels) == 2:
+        return [Pair(negative=labels[0], positive=labels[1])]
+    return [AllClasses(tuple(labels))] if together else [OneVersusRest(label) for label in labels]

@@ -8,14 +8,15 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from maxmargin._types import Labels, Rows, Vector
-from maxmargin.errors import ParameterError, unknown_name
 from maxmargin.estimators.linear_machine import LinearMachine
+from maxmargin.estimators.machine import all_or_nothing
+from maxmargin.estimators.parameters import check_choice, check_dual, check_epsilon, check_finite_cost, check_stream
 from maxmargin.estimators.starting import starting_points
-from maxmargin.estimators.svr import check_finite_cost
 from maxmargin.estimators.validation import check_numbers, check_same_length, check_weights
 from maxmargin.losses import EpsilonInsensitive, SquaredEpsilonInsensitive
 from maxmargin.problems import Regression, Specification
 from maxmargin.solvers import Solver
+from maxmargin.solvers.suited import check_suited
 
 _LOSSES = {
     "epsilon_insensitive": EpsilonInsensitive,
@@ -93,18 +94,19 @@ class LinearSVR(RegressorMixin, LinearMachine):  # type: ignore[misc]  # scikit-
         """Train on rows X with targets y; `sample_weight` is a factor on C of each row."""
         return self._fit_from(X, y, sample_weight, self._last_fit())
 
+    @all_or_nothing
     def _fit_from(self, X: Rows, y: Labels, sample_weight: Vector | None, start_model: LinearSVR | None) -> LinearSVR:
         """Train from where `start_model` ended, if it has the same features."""
-        if self.loss not in _LOSSES:
-            raise unknown_name("loss", self.loss, _LOSSES)
-        if self.stream is not None:
-            raise ParameterError(f"stream={self.stream!r} is for data larger than memory; give None for arrays.")
+        loss = _LOSSES[check_choice("loss", self.loss, _LOSSES)](check_epsilon(self.epsilon))
+        check_dual(self.dual)
+        check_stream(self.stream)
+        check_suited(self.solver, loss)
         C, intercept = check_finite_cost(self.C), self._intercept()
         X = self._check_linear_input(X, reset=True)
         y = check_numbers(y)
         check_same_length(X, y)
         weight = check_weights(sample_weight, len(y))
-        specification = Specification(Regression(), _LOSSES[self.loss](self.epsilon), C, intercept)
+        specification = Specification(Regression(), loss, C, intercept)
         start = starting_points(start_model, [specification], X, y, weight)
         training = self._train([specification], X, y, weight, start=start)
         self._store_points(training.points)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from numbers import Real
 from typing import Any, ClassVar, Literal
 
-from maxmargin.errors import ParameterError, unknown_name
+from maxmargin.errors import ParameterError
+from maxmargin.estimators.linear_machine import SparseCoefficients
+from maxmargin.estimators.parameters import check_dual, check_penalty
 from maxmargin.estimators.softmax_regression import ProbabilityMachine
 from maxmargin.penalties import L1
 from maxmargin.problems import Specification
 from maxmargin.solvers import Solver
 
 
-class LogisticRegression(ProbabilityMachine):
+class LogisticRegression(ProbabilityMachine, SparseCoefficients):
     """Logistic regression.
 
         two classes     minimise over w, b    1/2 |w|^2 + sum_i C_i log(1 + exp(-y_i (<w, x_i> + b)))
@@ -38,7 +41,8 @@ class LogisticRegression(ProbabilityMachine):
         None, "balanced", or a dictionary from label to a factor on C.
     solver
         "auto"; "sparse" for the L1 penalty; for L2 and two classes "dcd", "newton", "asgd", "pegasos" or
-        "subgradient", for more "softmax-newton"; or a `maxmargin.solvers.Solver`.
+        "subgradient", for more "softmax-newton"; or a `maxmargin.solvers.Solver`, which brings its own tol, max_iter,
+        max_seconds, n_jobs and random_state: those of the estimator are not used then.
         Scikit-learn's names "lbfgs", "newton-cg", "newton-cholesky", "sag" and "saga" mean "auto": they name ways to
         the same answer.
     max_iter, max_seconds
@@ -123,13 +127,16 @@ class LogisticRegression(ProbabilityMachine):
         self.device = device
 
     def _check_choices(self) -> None:
-        if self.penalty not in ("l1", "l2", "deprecated"):  # the last is scikit-learn 1.8's way of not giving one
-            raise unknown_name("penalty", self.penalty, ["l1", "l2"])
-        if self.l1_ratio not in (None, 0, 1):
+        if not (
+            isinstance(self.penalty, str) and self.penalty == "deprecated"
+        ):  # scikit-learn 1.8's way of not giving one
+            check_penalty(self.penalty)
+        check_dual(self.dual)
+        if self.l1_ratio is not None and not (isinstance(self.l1_ratio, Real) and self.l1_ratio in (0, 1)):
             raise ParameterError(
                 f"l1_ratio must be 0 (only the L2 penalty) or 1 (only the L1 penalty), got l1_ratio={self.l1_ratio!r}."
             )
-        if self.solver == "liblinear":
+        if isinstance(self.solver, str) and self.solver == "liblinear":
             raise ParameterError(
                 "solver='liblinear' penalises the intercept; say so with intercept='augmented' and solver='auto'."
             )

@@ -3,28 +3,60 @@
 from __future__ import annotations
 
 import copy
+import functools
 import os
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Concatenate, ParamSpec, TypeVar
 
 from sklearn.base import BaseEstimator
 
 from maxmargin._types import Labels, Rows, Vector
 from maxmargin.backends.threads import thread_count
 from maxmargin.certificates import Certificate, Point, combine
-from maxmargin.errors import NotConvergedWarning, ParameterError, unknown_name
+from maxmargin.errors import NotConvergedWarning, ParameterError
 from maxmargin.estimators.callbacks import CallbackSupportMixin, FitCallbacks, callbacks_of
+from maxmargin.estimators.parameters import (
+    check_choice,
+    check_max_iter,
+    check_max_seconds,
+    check_memory,
+    check_positive,
+    check_seed,
+    check_verbose,
+)
 from maxmargin.estimators.progress import Watch, watching
 from maxmargin.estimators.training import Trainer, Training
-from maxmargin.estimators.validation import check_max_iter, check_max_seconds, check_memory, check_positive, check_seed
-from maxmargin.problems import History, Solution, Specification, Status, Task
+from maxmargin.problems import History, Problem, Solution, Specification, Status, Task
 from maxmargin.solvers import Solver, solver_named
 
-__all__ = ["Machine", "Training"]
+__all__ = ["Machine", "Training", "all_or_nothing"]
+
+Self = TypeVar("Self")
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
+
+
+def all_or_nothing(fit: Callable[Concatenate[Self, Given], Result]) -> Callable[Concatenate[Self, Given], Result]:
+    """A fit that is refused, or stopped before it has an answer, leaves the estimator exactly as it was."""
+
+    @functools.wraps(fit)
+    def wrapped(self: Self, /, *args: Given.args, **kwargs: Given.kwargs) -> Result:
+        before = dict(vars(self))
+        try:
+            return fit(self, *args, **kwargs)
+        except BaseException:
+            attributes = vars(self)
+            if attributes.get("_certificate") is before.get("_certificate"):  # there is no new answer to keep
+                for name in attributes.keys() - before.keys():
+                    del attributes[name]
+                attributes.update(before)
+            raise
+
+    return wrapped
 
 
 class Machine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
@@ -38,10 +70,10 @@ class Machine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]  # sci
         """The solver asked for, or another by its name; every parameter that is not about the model is checked here."""
         thread_count(self.n_jobs)
         check_memory(self.memory)
-        if self.device == "cuda":
+        check_verbose(self.verbose)
+        if isinstance(self.device, str) and self.device == "cuda":
             raise ParameterError("device='cuda' is not there yet. Known: 'auto', 'cpu'.")
-        if self.device not in ("auto", "cpu"):
-            raise unknown_name("device", self.device, ("auto", "cpu"))
+        check_choice("device", self.device, ("auto", "cpu"))
         return solver_named(
             self.solver if solver is None else solver,
             linear=self._linear,
@@ -61,15 +93,19 @@ class Machine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]  # sci
         *,
         solver: Solver | None = None,
         start: Sequence[Solution | None] | None = None,
+        certified: Callable[[Specification, Problem, Solution], tuple[Specification, Problem]] | None = None,
     ) -> Training:
         """Build, solve and certify every sub-problem; after Ctrl-C the remaining ones stay untrained.
 
-        `solver` takes the place of the one asked for; `start` has where it begins, one for each sub-problem.
+        `solver` takes the place of the one asked for; `start` has where it begins, one for each sub-problem;
+        `certified` tells what the certificate is about, where that is known only with the answer.
         """
         solver = self._settings() if solver is None else solver
         starts = [None] * len(specifications) if start is None else start
         with self._watched(specifications, solver.tol, X, y, sample_weight) as (watch, callbacks):
-            training = Trainer(X, y, sample_weight, solver, self.n_jobs, watch).train(specifications, starts)
+            trainer = Trainer(X, y, sample_weight, solver, self.n_jobs, watch)
+            trainer = trainer if certified is None else replace(trainer, certified=certified)
+            training = trainer.train(specifications, starts)
         return training if callbacks is None else replace(training, on_end=callbacks.finish)
 
     @contextmanager
@@ -85,7 +121,7 @@ class Machine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]  # sci
         tasks = [str(specification.task) for specification in specifications]
         callbacks = FitCallbacks(self, tasks, X, y, sample_weight) if callbacks_of(self) else None
         others = [] if callbacks is None else [callbacks]
-        verbose = getattr(self, "verbose", 0)
+        verbose = check_verbose(self.verbose)
         try:
             with watching(type(self).__name__, tasks, tol, verbose=verbose, others=others) as watch:
                 yield watch, callbacks

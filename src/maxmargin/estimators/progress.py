@@ -157,11 +157,11 @@ class LiveLine(ProgressLine):
 
 @contextmanager
 def watching(
-    name: str, tasks: Sequence[str], tol: float, *, verbose: Any, others: Sequence[Watcher] = ()
+    name: str, tasks: Sequence[str], tol: float, *, verbose: bool, others: Sequence[Watcher] = ()
 ) -> Iterator[Watch]:
     """A watch over the sub-problems of a fit: the line of `verbose`, and other watchers."""
     with ExitStack() as stack:
-        line = [] if not verbose or verbose < 0 else [stack.enter_context(_line(name, tasks, tol))]
+        line = [] if not verbose else [stack.enter_context(_line(name, tasks, tol))]
         yield Watch([*line, *others])
 
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any, ClassVar, Literal
-
-import numpy as np
 
 from maxmargin._types import Labels, Rows, Vector
 from maxmargin.errors import ParameterError
 from maxmargin.estimators.linear_regression import LeastSquaresMachine
-from maxmargin.estimators.validation import check_positive
+from maxmargin.estimators.machine import all_or_nothing
+from maxmargin.estimators.parameters import check_positive
 from maxmargin.losses import Squared
 from maxmargin.problems import Regression, Specification
 from maxmargin.solvers import Solver
 from maxmargin.solvers.least_squares import Method
+
+_LEAST_ALPHA = 1e-100
 
 
 class Ridge(LeastSquaresMachine):
@@ -36,7 +38,8 @@ class Ridge(LeastSquaresMachine):
         "free" or "augmented" (penalised, with a constant feature of that size).
     solver
         "auto" or "least-squares"; "cholesky" or "svd" (few features), "gram" (few rows) or "cg", which scikit-learn
-        calls "lsqr" and "sparse_cg"; "dcd", "newton" or "qp"; or a `maxmargin.solvers.Solver`.
+        calls "lsqr" and "sparse_cg"; "dcd", "newton" or "qp"; or a `maxmargin.solvers.Solver`, which brings its own
+        tol, max_iter, max_seconds, n_jobs and random_state: those of the estimator are not used then.
 
     Examples
     --------
@@ -93,6 +96,7 @@ class Ridge(LeastSquaresMachine):
         self.device = device
         self.verbose = verbose
 
+    @all_or_nothing
     def fit(self, X: Rows, y: Labels, sample_weight: Vector | None = None) -> Ridge:
         """Train on rows X with targets y; a row of weight 2 is the row twice, of weight 0 its absence."""
         C, intercept = _cost(self.alpha), self._intercept()
@@ -106,11 +110,12 @@ class Ridge(LeastSquaresMachine):
 
 def _cost(alpha: Any) -> float:
     """C = 1 / alpha."""
-    if alpha == 0.0:
+    if isinstance(alpha, Real) and alpha == 0.0:
         raise ParameterError("alpha must be positive, got alpha=0. Without a penalty use LinearRegression.")
-    C = 1.0 / check_positive("alpha", alpha)
-    if not np.isfinite(C):
+    penalty = check_positive("alpha", alpha)
+    if penalty < _LEAST_ALPHA:
         raise ParameterError(
-            f"alpha={alpha!r} is too small for its reciprocal. Without a penalty use LinearRegression."
+            f"alpha={alpha!r} is too small for the squares of its reciprocal; at least {_LEAST_ALPHA:g} is allowed. "
+            "Without a penalty use LinearRegression."
         )
-    return C
+    return 1.0 / penalty

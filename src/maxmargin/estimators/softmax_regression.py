@@ -9,17 +9,16 @@ from scipy.special import expit, log_expit, log_softmax, softmax
 from sklearn.base import ClassifierMixin
 
 from maxmargin._types import Labels, Matrix, Rows, Vector
-from maxmargin.certificates import Point
-from maxmargin.errors import DataError, ParameterError
 from maxmargin.estimators.linear_machine import LinearMachine
-from maxmargin.estimators.machine import Training
+from maxmargin.estimators.machine import Training, all_or_nothing
+from maxmargin.estimators.parameters import check_finite_cost
 from maxmargin.estimators.starting import starting_points
-from maxmargin.estimators.validation import check_cost, check_labels, check_same_length, check_weights
-from maxmargin.estimators.weights import class_factors, classes_with_weight
+from maxmargin.estimators.validation import check_labels, check_same_length, check_weights
+from maxmargin.estimators.weights import present_classes
 from maxmargin.losses import Logistic, Softmax
 from maxmargin.problems import AllClasses, Pair, Solution, Specification, Task
 from maxmargin.solvers import Solver
-from maxmargin.solvers.suited import check_suited, suited
+from maxmargin.solvers.suited import check_suited
 
 
 class ProbabilityMachine(ClassifierMixin, LinearMachine):  # type: ignore[misc]  # scikit-learn is untyped
@@ -39,31 +38,27 @@ class ProbabilityMachine(ClassifierMixin, LinearMachine):  # type: ignore[misc] 
         y
             Labels of any kind, at least two of them.
         sample_weight
-            Factor on C of each row; weight 2 is the row twice, weight 0 its absence.
+            Factor on C of each row; weight 2 is the row twice, weight 0 its absence. A class of which all rows have
+            weight 0 is absent.
         """
         return self._fit_from(X, y, sample_weight, self._last_fit())
 
+    @all_or_nothing
     def _fit_from(
         self, X: Rows, y: Labels, sample_weight: Vector | None, start_model: ProbabilityMachine | None
     ) -> ProbabilityMachine:
         """Train from where `start_model` ended, if it has the same classes and features."""
         self._check_choices()
-        C, intercept = _check_finite_cost(self.C), self._intercept()
+        C, intercept = check_finite_cost(self.C), self._intercept()
         X = self._check_linear_input(X, reset=True)
         y, labels = check_labels(y)
         check_same_length(X, y)
         weight = check_weights(sample_weight, len(y))
-        # A class whose rows all have weight zero is absent; kept, its free intercept would run to minus infinity.
-        labels = labels[np.isin(labels, classes_with_weight(labels, y, weight, ()))]
-        factors = class_factors(self.class_weight, labels, y, weight)
-        weighty = classes_with_weight(labels, y, weight, factors)
-        if len(weighty) < 2:
-            raise DataError(f"at least two classes need rows with positive weights; only {weighty} do.")
-        classes = labels[np.isin(labels, weighty)]
+        classes, factors = present_classes(self.class_weight, labels, y, weight)
         specification = self._specification(classes.tolist(), C, intercept, factors)
         start = starting_points(start_model, [specification], X, y, weight)
-        self.classes_ = classes
         training = self._train_from(start, specification, X, y, weight)
+        self.classes_ = classes
         self._store_points(training.points)
         self._conclude(training, self._points())
         return self
@@ -83,26 +78,14 @@ class ProbabilityMachine(ClassifierMixin, LinearMachine):  # type: ignore[misc] 
         self, start: list[Solution | None], specification: Specification, X: Rows, y: Labels, weight: Vector | None
     ) -> Training:
         """Train with the solver asked for, if this loss can be given to it."""
-        check_suited(self.solver, (*suited(specification.loss, specification.penalty), *self._peer_solvers))
+        check_suited(self.solver, specification.loss, specification.penalty, self._peer_solvers)
         is_peer = isinstance(self.solver, str) and self.solver in self._peer_solvers
         solver = self._settings("auto" if is_peer else None)
         return self._train([specification], X, y, weight, solver=solver, start=start)
 
-    def _store_points(self, points: list[Point]) -> None:
-        """One row of `coef_` a class for softmax, a single row for two classes."""
-        point = points[0]
-        weights = np.asarray(point.weights)
-        self.coef_ = np.ascontiguousarray(np.atleast_2d(weights.T))
-        self.intercept_ = np.array(point.bias, dtype=np.float64).reshape(len(self.coef_))
-        self._support, self._coefficients = [point.support], [point.coefficients]
-
     def _tasks(self) -> list[Task]:
         classes = self.classes_.tolist()
         return [AllClasses(tuple(classes)) if self._is_softmax(len(classes)) else Pair(*classes)]
-
-    def _points(self) -> list[Point]:
-        weights = self.coef_[0] if self._coefficients[0].ndim == 1 else self.coef_.T
-        return [Point(self._support[0], self._coefficients[0], weights, self.intercept_)]
 
     def decision_function(self, X: Rows) -> Vector:
         """Logarithm of the odds of the second class for two classes, otherwise one score a class."""
@@ -152,7 +135,8 @@ class SoftmaxRegression(ProbabilityMachine):
     warm_start
         Whether to begin where the last fit ended.
     solver
-        "auto", "softmax-newton", or a `maxmargin.solvers.Solver`.
+        "auto" or "softmax-newton"; or a `maxmargin.solvers.Solver`, which brings its own tol, max_iter, max_seconds,
+        n_jobs and random_state: those of the estimator are not used then.
     n_jobs
         Threads; None means all cores.
     memory
@@ -221,13 +205,3 @@ class SoftmaxRegression(ProbabilityMachine):
         self.n_jobs = n_jobs
         self.memory = memory
         self.device = device
-
-
-def _check_finite_cost(C: Any) -> float:
-    cost = check_cost(C)
-    if np.isinf(cost):
-        raise ParameterError(
-            "C must be finite, got C=inf: without a penalty the weights of classes that can be separated are infinite. "
-            "A large C such as 1e6 fits as closely."
-        )
-    return cost

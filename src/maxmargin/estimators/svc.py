@@ -16,17 +16,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from maxmargin._types import Labels, Matrix, RowIndex, Rows, Vector
 from maxmargin.certificates import Point
-from maxmargin.errors import DataError, ParameterError, unknown_name
+from maxmargin.errors import DataError, ParameterError
 from maxmargin.estimators.kernel_machine import KernelMachine, sorted_by_class
+from maxmargin.estimators.machine import all_or_nothing
 from maxmargin.estimators.margins import Margins, margins_of
-from maxmargin.estimators.validation import (
-    check_cost,
-    check_intercept,
-    check_labels,
-    check_same_length,
-    check_weights,
-)
-from maxmargin.estimators.weights import class_factors, classes_with_weight
+from maxmargin.estimators.parameters import check_choice, check_cost, check_intercept
+from maxmargin.estimators.validation import check_known_labels, check_labels, check_same_length, check_weights
+from maxmargin.estimators.weights import present_classes
 from maxmargin.kernels import Kernel
 from maxmargin.losses import HardMargin, Hinge
 from maxmargin.problems import Pair, Specification
@@ -55,11 +51,13 @@ class SVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn
     class_weight
         None, "balanced", or a dictionary from label to a factor on C.
     solver
-        "auto" or "qp", or a `maxmargin.solvers.Solver`.
+        "auto" or "qp"; or a `maxmargin.solvers.Solver`, which brings its own tol, max_iter, max_seconds, n_jobs and
+        random_state: those of the estimator are not used then.
     intercept
         "free", "augmented" (penalised: the kernel k + 1) or "none".
     max_iter, max_seconds
-        Budgets; -1 and None mean no limit. The model so far, with its certificate, is the result.
+        Budgets, the seconds for the whole fit; -1 and None mean no limit. The model so far, with its certificate, is
+        the result.
     memory, cache_size
         Byte budget for kernel rows, as "2GB" or a number; `cache_size` is scikit-learn's name for it, in megabytes.
     n_jobs
@@ -81,8 +79,10 @@ class SVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn
         How far the model is from optimal; `.parts` has one a pair of classes where there are more than two.
     history_ : History
         Primal, dual and gap at each check (a list of them for more than two classes).
-    support_, support_vectors_, n_support_, dual_coef_, intercept_, classes_
+    support_, support_vectors_, n_support_, dual_coef_, intercept_
         As in scikit-learn.
+    classes_
+        The labels that have rows with positive weights.
 
     Examples
     --------
@@ -143,6 +143,7 @@ class SVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn
         self.memory = memory
         self.device = device
 
+    @all_or_nothing
     def fit(self, X: Rows, y: Labels, sample_weight: Vector | None = None) -> SVC:
         """Train on rows X with labels y.
 
@@ -154,34 +155,30 @@ class SVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn
         y
             Labels of any kind, at least two of them.
         sample_weight
-            Factor on C of each row; weight 2 is the row twice, weight 0 its absence.
+            Factor on C of each row; weight 2 is the row twice, weight 0 its absence. A class of which all rows have
+            weight 0 is absent.
         """
         self._check_choices()
         C, intercept = check_cost(self.C), check_intercept(self.intercept)
         X = self._check_kernel_input(X, reset=True)
-        y, self.classes_ = check_labels(y)
+        y, labels = check_labels(y)
         check_same_length(X, y)
         weight = check_weights(sample_weight, len(y))
-        self._kernel = self._make_kernel(X, weight)
-        factors = class_factors(self.class_weight, self.classes_, y, weight)
-        weighty = classes_with_weight(self.classes_, y, weight, factors)
-        if len(weighty) < len(self.classes_):
-            raise DataError(
-                f"at least two classes need rows with positive weights, and each pair of classes is one problem; of "
-                f"{self.classes_.tolist()} only {weighty} have such rows."
-            )
+        kernel = self._make_kernel(X, weight)
+        classes, factors = present_classes(self.class_weight, labels, y, weight)
         specifications = [
             Specification(
                 task=task,
                 loss=HardMargin() if np.isinf(C) else Hinge(),
                 C=C,
                 intercept=intercept,
-                kernel=self._kernel,
+                kernel=kernel,
                 class_weight=factors,
             )
-            for task in self._tasks()
+            for task in _tasks_of(classes)
         ]
         training = self._train(specifications, X, y, weight)
+        self.classes_, self._kernel = classes, kernel
         self._store(training.points, X, y)
         self._conclude(training, self._points())
         return self
@@ -189,15 +186,10 @@ class SVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn
     def _check_choices(self) -> None:
         if self.probability not in (False, "deprecated"):
             raise ParameterError("probability=True is not there yet; decision_function gives scores.")
-        if self.decision_function_shape not in ("ovr", "ovo"):
-            raise unknown_name("decision_function_shape", self.decision_function_shape, ("ovr", "ovo"))
+        check_choice("decision_function_shape", self.decision_function_shape, ("ovr", "ovo"))
 
     def _tasks(self) -> list[Pair]:
-        """The sub-problems. Two classes: the second is positive. More: the first of each pair is, as in LIBSVM."""
-        labels = self.classes_.tolist()
-        if len(labels) == 2:
-            return [Pair(negative=labels[0], positive=labels[1])]
-        return [Pair(negative=later, positive=earlier) for earlier, later in combinations(labels, 2)]
+        return _tasks_of(self.classes_)
 
     def _pair_numbers(self) -> list[tuple[int, int]]:
         return list(combinations(range(len(self.classes_)), 2))
@@ -279,10 +271,9 @@ class SVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn
         return margins_of(self.decision_function(X), targets, length)
 
 
-def check_known_labels(y: Labels, classes: Labels) -> Labels:
-    """Labels that the model knows."""
-    y = np.asarray(y)
-    unknown = np.setdiff1d(y, classes)
-    if len(unknown):
-        raise DataError(f"y holds the label {unknown.tolist()[0]!r}; the model knows {classes.tolist()}.")
-    return y
+def _tasks_of(classes: Labels) -> list[Pair]:
+    """The sub-problems. Two classes: the second is positive. More: the first of each pair is, as in LIBSVM."""
+    labels = classes.tolist()
+    if len(labels) == 2:
+        return [Pair(negative=labels[0], positive=labels[1])]
+    return [Pair(negative=later, positive=earlier) for earlier, later in combinations(labels, 2)]

@@ -9,15 +9,10 @@ from sklearn.base import RegressorMixin
 
 from maxmargin._types import Labels, Matrix, Rows, Vector
 from maxmargin.certificates import Point
-from maxmargin.errors import ParameterError
 from maxmargin.estimators.kernel_machine import KernelMachine
-from maxmargin.estimators.validation import (
-    check_cost,
-    check_intercept,
-    check_numbers,
-    check_same_length,
-    check_weights,
-)
+from maxmargin.estimators.machine import all_or_nothing
+from maxmargin.estimators.parameters import check_epsilon, check_finite_cost, check_intercept
+from maxmargin.estimators.validation import check_numbers, check_same_length, check_weights
 from maxmargin.kernels import Kernel
 from maxmargin.losses import EpsilonInsensitive
 from maxmargin.problems import Regression, Specification
@@ -88,6 +83,7 @@ class SVR(RegressorMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn 
         self.memory = memory
         self.device = device
 
+    @all_or_nothing
     def fit(self, X: Rows, y: Labels, sample_weight: Vector | None = None) -> SVR:
         """Train on rows X with targets y; `sample_weight` is a factor on C of each row."""
         C, intercept = check_finite_cost(self.C), check_intercept(self.intercept)
@@ -95,11 +91,11 @@ class SVR(RegressorMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn 
         y = check_numbers(y)
         check_same_length(X, y)
         weight = check_weights(sample_weight, len(y))
-        self._kernel = self._make_kernel(X, weight)
-        specification = Specification(
-            task=Regression(), loss=EpsilonInsensitive(self.epsilon), C=C, intercept=intercept, kernel=self._kernel
-        )
+        kernel = self._make_kernel(X, weight)
+        loss = EpsilonInsensitive(check_epsilon(self.epsilon))
+        specification = Specification(task=Regression(), loss=loss, C=C, intercept=intercept, kernel=kernel)
         training = self._train([specification], X, y, weight)
+        self._kernel = kernel
         self._store(training.points[0], X)
         self._conclude(training, self._points())
         return self
@@ -122,11 +118,3 @@ class SVR(RegressorMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn 
 
         check_is_fitted(self)
         return (self._scores(X, self._machine_coefficients()) + self.intercept_)[:, 0]
-
-
-def check_finite_cost(C: Any) -> float:
-    """C of a regression, which has no hard margin."""
-    cost = check_cost(C)
-    if np.isinf(cost):
-        raise ParameterError("C must be finite for regression, got C=inf. A large C such as 1e6 fits as closely.")
-    return cost

@@ -4,10 +4,15 @@ The sub-problems of a classifier of many classes know nothing of each other. Sid
 others have theirs, which needs no waiting; one after the other each shares its rows among all threads, which is better
 only where there are fewer sub-problems than threads and enough rows for all. Side by side a sub-problem goes through
 the same arithmetic for every number of threads.
+
+A budget of seconds is one for the whole fit: each sub-problem has what is left of it when its turn comes, those side by
+side the same end. One whose turn comes too late stays where it began.
 """
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, fields, replace
@@ -28,17 +33,22 @@ from maxmargin.certificates import Certificate, Point, certify
 from maxmargin.data import count_rows
 from maxmargin.errors import NotSeparableError
 from maxmargin.estimators.progress import Watch
-from maxmargin.problems import History, Solution, Specification, Status
+from maxmargin.problems import History, Problem, Solution, Specification, Status
 from maxmargin.solvers import Solver, untrained
 from maxmargin.solvers.hard_margin import SeparabilityProof
 
 _SHARED_ENTRIES = 2_000_000  # entries of X from which the passes of a single fit keep several threads busy
 _MANY_ROWS = 20_000_000  # rows from which the vectors of one sub-problem at a time are memory enough
 _MANY_KERNEL_ROWS = 4000  # rows from which one kernel matrix at a time is
+_LEAST_SECONDS = 1e-9  # a budget must be positive
 
 
 def _nothing() -> None:
     pass
+
+
+def _as_it_is(specification: Specification, problem: Problem, solution: Solution) -> tuple[Specification, Problem]:
+    return specification, problem
 
 
 @dataclass(frozen=True)
@@ -66,15 +76,22 @@ class Trainer:
     solver: Solver
     n_jobs: int | None
     watch: Watch
+    certified: Callable[[Specification, Problem, Solution], tuple[Specification, Problem]] = _as_it_is
+    """What the certificate is about, where that is known only with the answer."""
+    end: float = math.inf
+    """When the time is up."""
+    several: bool = False
+    """Whether there are several sub-problems, so that an error must name its own."""
 
     def train(self, specifications: Sequence[Specification], starts: Sequence[Solution | None]) -> Training:
         """Build, solve and certify every sub-problem; after Ctrl-C the remaining ones stay untrained."""
         several = len(specifications) > 1
         n_threads = min(thread_count(self.n_jobs), len(specifications))
         side_by_side = n_threads > 1 and not self._shares_better(specifications)
-        trainer = self
+        seconds = self.solver.max_seconds
+        trainer = replace(self, end=math.inf if seconds is None else time.perf_counter() + seconds)
         if several:  # a layout that loops would have to copy is copied once, not once a sub-problem
-            trainer = replace(trainer, X=_by_rows(self.X, specifications))
+            trainer = replace(trainer, X=_by_rows(self.X, specifications), several=True)
         if side_by_side and any(field.name == "n_jobs" for field in fields(self.solver)):
             trainer = replace(trainer, solver=replace(self.solver, n_jobs=1))  # type: ignore[call-arg]
         # Loops over rows bring their own threads; those of BLAS would only be in their way. Kernel matrices want them.
@@ -114,14 +131,14 @@ class Trainer:
     def _one(
         self, number: int, specification: Specification, start: Solution | None, *, skip: bool = False
     ) -> tuple[Certificate, History]:
-        """Certificate and history of one sub-problem, untrained where it is to be skipped."""
+        """Certificate and history of one sub-problem, untrained where it is to be skipped or its time is up."""
         problem, rows = specification.problem(self.X, self.y, self.sample_weight)
         solution = None
         try:
             if not skip:
                 raise_if_interrupted()
                 with self.watch.part(number) as ended:
-                    solution = self.solver.solve(problem, start)
+                    solution = self._solved(number, problem, start)
                     ended.append(solution.status)
         except KeyboardInterrupt:  # outside the loops that know how to stop: nothing was found yet
             solution = None
@@ -129,13 +146,13 @@ class Trainer:
             multipliers = np.zeros(len(self.y))
             multipliers[slice(None) if rows is None else rows] = error.multipliers
             proof = SeparabilityProof(specification, len(self.y), self.sample_weight)
-            raise NotSeparableError(str(error), multipliers, error.margin_bound, proof) from None
+            which = f"class {specification.task}: " if self.several else ""
+            raise NotSeparableError(f"{which}{error}", multipliers, error.margin_bound, proof) from None
         with undisturbed():  # what was found is certified, also after Ctrl-C
             if solution is None:
                 solution = untrained(problem, self.solver.name, Status.INTERRUPTED)
             certificate = certify(
-                specification,
-                problem,
+                *self.certified(specification, problem, solution),
                 solution,
                 tol=self.solver.tol,
                 rows=rows,
@@ -143,6 +160,16 @@ class Trainer:
                 sample_weight=self.sample_weight,
             )
         return certificate, solution.history
+
+    def _solved(self, number: int, problem: Problem, start: Solution | None) -> Solution:
+        """The solver's answer in the time that is left; the first sub-problem always gets a try."""
+        if math.isinf(self.end):
+            return self.solver.solve(problem, start)
+        left = self.end - time.perf_counter()
+        if left <= 0.0 and number > 0:
+            late = untrained(problem, self.solver.name, Status.BUDGET) if start is None else start
+            return replace(late, solver=self.solver.name)
+        return replace(self.solver, max_seconds=max(left, _LEAST_SECONDS)).solve(problem, start)
 
 
 def _by_rows(X: Rows, specifications: Sequence[Specification]) -> Rows:

@@ -1,12 +1,9 @@
-"""Input checks: scikit-learn's, with our exceptions, and a few of our own."""
+"""Checks of rows, labels and weights: scikit-learn's, with our exceptions, and a few of our own."""
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -19,7 +16,6 @@ from sklearn.utils.validation import _num_samples, validate_data
 from maxmargin._types import Labels, Rows, Vector
 from maxmargin.data import as_rows
 from maxmargin.errors import DataError, DataTypeError, ParameterError
-from maxmargin.problems import Intercept
 
 _BLOCK_ENTRIES = 1 << 20
 _FEW_CLASSES = 4
@@ -150,6 +146,15 @@ def _distinct(y: Labels) -> Labels:
     return np.unique(np.concatenate([np.array(found, dtype=y.dtype), rest]))
 
 
+def check_known_labels(y: Labels, classes: Labels) -> Labels:
+    """Labels that the model knows."""
+    y = np.asarray(y)
+    unknown = np.setdiff1d(y, classes)
+    if len(unknown):
+        raise DataError(f"y holds the label {unknown.tolist()[0]!r}; the model knows {classes.tolist()}.")
+    return y
+
+
 def check_numbers(given: Any) -> Vector:
     """Regression targets as finite doubles."""
     with our_errors():
@@ -173,7 +178,8 @@ def check_weights(sample_weight: Any, n_rows: int) -> Vector | None:
     """Row weights as finite doubles that are not negative; None where there are none."""
     if sample_weight is None:
         return None
-    weight = np.asarray(sample_weight, dtype=np.float64)
+    with our_errors():
+        weight = np.asarray(sample_weight, dtype=np.float64)
     if weight.ndim == 0:
         weight = np.full(n_rows, float(weight))
     if weight.shape != (n_rows,):
@@ -184,75 +190,3 @@ def check_weights(sample_weight: Any, n_rows: int) -> Vector | None:
     if not np.any(weight):
         raise DataError("every sample_weight is zero; at least one row must count.")
     return weight
-
-
-def check_cost(C: Any) -> float:
-    """C as a positive number; infinity means a hard margin."""
-    if not isinstance(C, Real) or isinstance(C, (bool, np.bool_)):
-        raise ParameterError(f"C must be positive, a number; got C={C!r}, a {type(C).__name__}.")
-    if not float(C) > 0:
-        raise ParameterError(f"C must be positive, got C={C!r}. Small C means a wide margin; try C=1.")
-    return float(C)
-
-
-def check_positive(name: str, value: Any) -> float:
-    """A positive finite number."""
-    if not isinstance(value, Real) or isinstance(value, (bool, np.bool_)) or not 0 < float(value) < math.inf:
-        raise ParameterError(f"{name} must be a positive number, got {name}={value!r}.")
-    return float(value)
-
-
-def check_max_iter(max_iter: Any) -> int | None:
-    """A number of iterations; None and -1 mean no limit."""
-    if max_iter is None or max_iter == -1:
-        return None
-    if not isinstance(max_iter, Integral) or isinstance(max_iter, bool) or max_iter < 1:
-        raise ParameterError(f"max_iter must be a positive whole number, or None or -1 for no limit, got {max_iter!r}.")
-    return int(max_iter)
-
-
-def check_seed(random_state: Any) -> int:
-    """A seed: None means 0, because two fits of the same data should agree; a generator gives its next number."""
-    if random_state is None:
-        return 0
-    if isinstance(random_state, Integral) and not isinstance(random_state, bool) and int(random_state) >= 0:
-        return int(random_state)
-    if isinstance(random_state, np.random.RandomState):
-        return int(random_state.randint(2**31))
-    if isinstance(random_state, np.random.Generator):
-        return int(random_state.integers(2**31))
-    raise ParameterError(f"random_state must be None, a whole number or a random generator, got {random_state!r}.")
-
-
-def check_max_seconds(max_seconds: Any) -> float | None:
-    """A number of seconds; None means no limit."""
-    return None if max_seconds is None else check_positive("max_seconds", max_seconds)
-
-
-def check_intercept(intercept: Any, scale: Any = 1.0) -> Intercept:
-    """Kind of intercept by its name."""
-    if intercept == "free":
-        return Intercept.FREE
-    if intercept == "augmented":
-        return Intercept(check_positive("intercept_scaling", scale))
-    if intercept == "none":
-        return Intercept.NONE
-    raise ParameterError(
-        f"intercept={intercept!r} is not known. Known: 'free' (not penalised), 'augmented' (penalised, as in "
-        "LIBLINEAR), 'none'."
-    )
-
-
-_BYTES = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
-
-
-def check_memory(memory: Any) -> int | None:
-    """A byte budget: a number of bytes or a text such as "2GB"; None leaves it to the solver."""
-    if memory is None:
-        return None
-    if isinstance(memory, Real) and not isinstance(memory, bool) and float(memory) > 0:
-        return int(float(memory))
-    match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*([A-Za-z]*)\s*", memory) if isinstance(memory, str) else None
-    if match is None or match[2].upper() not in _BYTES or float(match[1]) <= 0:
-        raise ParameterError(f'memory must be a number of bytes or a text such as "500MB" or "2GB", got {memory!r}.')
-    return int(float(match[1]) * _BYTES[match[2].upper()])

@@ -3,21 +3,44 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy import sparse
 
 from maxmargin._types import Labels, Rows, Vector
 from maxmargin.data import as_double
-from maxmargin.errors import ParameterError
+from maxmargin.errors import DataError, ParameterError
 
 _BLOCK_ROWS = 4096
 
 
-def class_factors(
-    class_weight: Any, classes: Labels, y: Labels, sample_weight: Vector | None
-) -> tuple[tuple[Any, float], ...]:
+Factors: TypeAlias = tuple[tuple[Any, float], ...]
+"""Labels, each with its factor on C."""
+
+
+def present_classes(
+    class_weight: Any, labels: Labels, y: Labels, sample_weight: Vector | None
+) -> tuple[Labels, Factors]:
+    """The classes that have rows of positive weight, at least two of them, and the factors on C of the labels.
+
+    Weight zero is absence, so a class of which every row has weight zero is as if its rows were not there. Kept, its
+    free intercept would run to minus infinity, or the machine that tells it from others would have nothing to go by.
+    """
+    here = [True if sample_weight is None else bool(np.any(sample_weight[y == label])) for label in labels]
+    # A dictionary may name a class that is absent by its weights: that is no mistake.
+    factors = _class_factors(class_weight, labels if isinstance(class_weight, dict) else labels[here], y, sample_weight)
+    factor = dict(factors)
+    here = [some and factor.get(label, 1.0) > 0.0 for some, label in zip(here, labels.tolist(), strict=True)]
+    if sum(here) < 2:
+        raise DataError(
+            f"at least two classes need rows with positive weights; of {labels.tolist()} only {labels[here].tolist()} "
+            "have such rows."
+        )
+    return labels[here], factors
+
+
+def _class_factors(class_weight: Any, classes: Labels, y: Labels, sample_weight: Vector | None) -> Factors:
     """Factor on C of each label: given by a dictionary, or "balanced" so that every class weighs the same in sum.
 
     Balanced weights count rows by their sample weight, so that a row of weight 2 is the row twice.
@@ -42,18 +65,6 @@ def class_factors(
         if not isinstance(factor, Real) or not 0 <= float(factor) < np.inf:
             raise ParameterError(f"class_weight[{label!r}] must be zero or a positive number, got {factor!r}.")
     return tuple((label, float(factor)) for label, factor in class_weight.items())
-
-
-def classes_with_weight(
-    classes: Labels, y: Labels, sample_weight: Vector | None, factors: tuple[tuple[Any, float], ...]
-) -> list[Any]:
-    """Labels that have at least one row with a positive weight."""
-    factor = dict(factors)
-    return [
-        label
-        for label in classes.tolist()
-        if factor.get(label, 1.0) > 0.0 and (sample_weight is None or np.any(sample_weight[y == label]))
-    ]
 
 
 def kernel_width(gamma: Any, X: Rows, sample_weight: Vector | None) -> float:

@@ -98,9 +98,10 @@ class Automatic(Solver):
             return second.solve(problem, start)
         worth = _WORTH[few, isinstance(problem.loss, Logistic), smooth]
         first = replace(self._descent(self.max_iter or _MANY_PASSES), worth=worth).solve(problem, start)
-        if first.status in _FINAL or self.max_iter is not None:
+        left = None if self.max_seconds is None else self.max_seconds - first.seconds
+        if first.status in _FINAL or self.max_iter is not None or (left is not None and left <= 0.0):
             return first
-        return _better(first, second.solve(problem, first))
+        return _better(first, replace(second, max_seconds=left).solve(problem, first))
 
     def _all_classes(self, problem: Problem, start: Solution | None) -> Solution:
         """Descent, and interior points in its place where few unknowns make them cheap and it is slow."""
@@ -142,12 +143,6 @@ def _sharpened(problem: LinearProblem, solution: Solution) -> Solution:
         return solution
     weights = problem.weights_from(problem.coefficients(alpha))
     return replace(solution, alpha=alpha, weights=weights, bias=None if problem.intercept.is_free else sharp.bias)
-
-
-def _last_gap(solution: Solution) -> float:
-    """Relative gap at the last look."""
-    history = solution.history
-    return history.gap[-1] / max(abs(history.primal[-1]), 1e-300) if len(history) else float("inf")
 
 
 def _better(first: Solution, second: Solution) -> Solution:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterable
 from dataclasses import fields
 from typing import Any
 
@@ -53,12 +54,23 @@ def solver_class(name: str) -> type[Solver]:
     return found
 
 
+def is_linear_name(name: object) -> bool:
+    """Whether a solver of linear problems has this name."""
+    return isinstance(name, str) and name in _LINEAR
+
+
+def not_suited(name: str, problem: str, known: Iterable[str]) -> ParameterError:
+    """Error for a solver that exists but cannot do the problem, with those that can."""
+    names = ", ".join(map(repr, sorted(known)))
+    return ParameterError(f"solver={name!r} does not do {problem}; those that do: {names}.")
+
+
 def solver_named(name: str | Solver, *, linear: bool, **settings: Any) -> Solver:
     """The solver of that name, with those of the settings that it has; a `Solver` is taken as it is."""
     if isinstance(name, Solver):
         return name
     known = _LINEAR if linear else _KERNEL
-    if not linear and name in _LINEAR and name not in known:
+    if not linear and is_linear_name(name) and name not in known:
         raise ParameterError(
             f"solver={name!r} is for linear machines such as LinearSVC. Known here: {', '.join(known)}."
         )
@@ -75,6 +87,6 @@ def for_all_classes(solver: Solver) -> Solver:
     if solver.name == "auto" or type(solver).__name__ in twins.values():
         return solver
     if solver.name not in twins:
-        raise unknown_name("solver", solver.name, ["auto", *twins])
+        raise not_suited(solver.name, "the Crammer-Singer loss", ["auto", *twins])
     kind = solver_class(twins[solver.name])
     return kind(**{field.name: getattr(solver, field.name) for field in fields(kind)})

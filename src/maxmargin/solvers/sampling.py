@@ -7,6 +7,7 @@ out, their directions would be missing altogether. So rows much longer than the 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from maxmargin._types import RowIndex, Vector
 from maxmargin.data import ArraySource
@@ -21,7 +22,7 @@ _LARGEST_SHARE = 5  # a sample of a fifth of the rows saves nothing
 _SMALLEST_SHARE = 16  # a sample of fewer rows than this part would be far off; it rather has a sample of its own
 
 
-def long_rows(squares: Vector) -> Vector:
+def long_rows(squares: Vector) -> NDArray[np.bool_]:
     """Whether each row is always taken, by its squared length."""
     most = len(squares) // _MOST_LONG
     bound = _LONG * float(np.mean(squares))
@@ -31,7 +32,7 @@ def long_rows(squares: Vector) -> Vector:
     return found
 
 
-def sampled(rows: RowIndex, is_long: Vector, every: int) -> tuple[RowIndex, Vector]:
+def sampled(rows: RowIndex, is_long: NDArray[np.bool_], every: int) -> tuple[RowIndex, Vector]:
     """The long ones of the given rows and every k-th of the others, with the number of rows that each stands for."""
     picked = is_long[rows]
     long, others = rows[picked], rows[~picked][::every]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from maxmargin.errors import unknown_name
-from maxmargin.losses import Loss
+from maxmargin.losses import HardMargin, Loss
 from maxmargin.penalties import L1, L2, Penalty
+from maxmargin.solvers.choose import is_linear_name, not_suited
 from maxmargin.solvers.solver import Solver
 
 _VISITING = ("asgd", "pegasos", "subgradient")
@@ -43,7 +44,24 @@ def suited(loss: Loss, penalty: Penalty = L2()) -> tuple[str, ...]:  # noqa: B00
     return ("auto", "least-squares")  # no penalty at all
 
 
-def check_suited(name: object, known: Iterable[str]) -> None:
-    """Refuse the name of a solver that is not in the list; a `Solver` speaks for itself."""
-    if not isinstance(name, Solver) and name not in (names := list(known)):
-        raise unknown_name("solver", name, names)
+def check_suited(name: object, loss: Loss, penalty: Penalty = L2(), also: Iterable[str] = ()) -> None:  # noqa: B008
+    """Refuse the name of a solver that cannot do the loss with the penalty; a `Solver` speaks for itself.
+
+    `also` are names that an estimator understands besides.
+    """
+    if isinstance(name, Solver):
+        return
+    names = {*suited(loss, penalty), *also}
+    if isinstance(name, str) and name in names:
+        return
+    if isinstance(name, str) and is_linear_name(name):
+        raise not_suited(name, _words(loss, penalty), names)
+    raise unknown_name("solver", name, names)
+
+
+def _words(loss: Loss, penalty: Penalty) -> str:
+    """Loss and penalty, as an error names them."""
+    what = "a hard margin" if isinstance(loss, HardMargin) else f"the {loss.name} loss"
+    if isinstance(penalty, L2):
+        return what
+    return f"{what} with the L1 penalty" if isinstance(penalty, L1) else f"{what} without a penalty"
