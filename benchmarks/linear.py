@@ -15,9 +15,9 @@ the peak of the process during a fit less what it held with the data alone, "pea
 divides by it; what LIBLINEAR is given is built outside the clock, and its size is counted here.
 
     python -m benchmarks linear [--quick] [--only a9a,covtype] [--losses hinge] [--costs 1,100] [--limit 60]
-                                [--against LIBLINEAR] [--write]
+                                [--against LIBLINEAR] [--write NAME]
 
-A complete run writes `results/linear.md`; any other run only with `--write`.
+A complete run writes `results/linear.md`; any other run only with `--write`, into the file of that name.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from benchmarks.optimum import LOSSES, SETTLED, Referee
 from benchmarks.peers import REQUIREMENTS, OverLimitError, PeerError, Worker, installed
 from benchmarks.report import Sheet, machine
 
-RESULTS = Path(__file__).parent / "results" / "linear.md"
+RESULTS = Path(__file__).parent / "results"
 COSTS = (0.01, 1.0, 100.0)
 LADDER = tuple(10.0**-k for k in range(11))
 REPEATS = 3
@@ -241,8 +241,9 @@ def main(arguments: Sequence[str] = ()) -> None:
     for sheet in summary:
         console.print(sheet.for_terminal())
     if complete or asked.write:
-        _write(about, summary, sheets)
-        console.print(f"written to {RESULTS.relative_to(Path(__file__).parents[1])}")
+        path = RESULTS / f"{asked.write or 'linear'}.md"
+        _write(path, about, summary, sheets)
+        console.print(f"written to {path.relative_to(Path(__file__).parents[1])}")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -253,7 +254,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--costs", type=_numbers, default=[*COSTS], metavar="C,...", help="values of C")
     parser.add_argument("--against", type=_names(REQUIREMENTS), default=list(REQUIREMENTS), metavar="LIBRARY,...")
     parser.add_argument("--limit", type=float, metavar="SECONDS", help="time limit of a single fit")
-    parser.add_argument("--write", action="store_true", help="write the results file after a partial run, too")
+    parser.add_argument("--write", metavar="NAME", help="write results/NAME.md after a partial run, too")
     return parser
 
 
@@ -272,11 +273,11 @@ def _numbers(text: str) -> list[float]:
     return [float(number) for number in text.split(",")]
 
 
-def _write(about: Sequence[str], summary: Sequence[Sheet], sheets: Sequence[Sheet]) -> None:
+def _write(path: Path, about: Sequence[str], summary: Sequence[Sheet], sheets: Sequence[Sheet]) -> None:
     head = ["# Linear machines: seconds to a true suboptimality", "", (__doc__ or "").partition("\n\n")[2].rstrip(), ""]
     parts = [*head, *(f"- {line}" for line in about), "", *(sheet.for_file(2) for sheet in summary), "## Cases", ""]
-    RESULTS.parent.mkdir(exist_ok=True)
-    RESULTS.write_text("\n".join([*parts, *(sheet.for_file(3) for sheet in sheets)]))
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("\n".join([*parts, *(sheet.for_file(3) for sheet in sheets)]))
 
 
 if __name__ == "__main__":
