@@ -41,13 +41,6 @@ from maxmargin.solvers.sparse_newton import SparseNewton
 _FEW_FEATURES = 1500
 _FEW_UNKNOWNS = 1000  # weights of all classes together up to which their equations are factored
 _FEW_UNKNOWNS_PASSES = 200
-_WORTH = {
-    (True, False, False): 100.0,
-    (False, False, False): 5000.0,
-    (False, False, True): 100.0,
-    (False, True, True): 40.0,
-}
-"""Passes of dcd that the second-order method is worth: by few features, logistic loss (slow passes), smooth loss."""
 _MANY_PASSES = 100_000
 _FEW_ROWS = 1500  # rows up to which their products make a small matrix, whatever the number of features
 _FEW_ROWS_PASSES = 1000
@@ -86,18 +79,16 @@ class Automatic(Solver):
 
     def _by_shape(self, problem: LinearProblem, start: Solution | None) -> Solution:
         few = problem.source.n_features <= _FEW_FEATURES
-        if not few and problem.n_rows <= _FEW_ROWS:
+        if not few and problem.n_rows <= _FEW_ROWS and not isinstance(problem.loss, Logistic):
             first = self._descent(self.max_iter or _FEW_ROWS_PASSES).solve(problem, start)
-            if first.status in _FINAL or problem.loss.dual_box(problem.costs) is None:
-                return first
-            return QP(self.tol, self.max_iter, self.max_seconds).solve(problem)
+            return first if first.status in _FINAL else QP(self.tol, self.max_iter, self.max_seconds).solve(problem)
         smooth = newton.solves(problem)
         second_order = Newton if smooth else Multipliers
         second = second_order(self.tol, self.max_iter, self.max_seconds, n_jobs=self.n_jobs)
         if few and (smooth or is_tall(problem)):
             return second.solve(problem, start)
-        worth = _WORTH[few, isinstance(problem.loss, Logistic), smooth]
-        first = replace(self._descent(self.max_iter or _MANY_PASSES), worth=worth).solve(problem, start)
+        descent = replace(self._descent(self.max_iter or _MANY_PASSES), worth=_worth(problem, few))
+        first = descent.solve(problem, start)
         left = None if self.max_seconds is None else self.max_seconds - first.seconds
         if first.status in _FINAL or self.max_iter is not None or (left is not None and left <= 0.0):
             return first
@@ -143,6 +134,15 @@ def _sharpened(problem: LinearProblem, solution: Solution) -> Solution:
         return solution
     weights = problem.weights_from(problem.coefficients(alpha))
     return replace(solution, alpha=alpha, weights=weights, bias=None if problem.intercept.is_free else sharp.bias)
+
+
+def _worth(problem: LinearProblem, few_features: bool) -> float:
+    """Passes of dcd that cost about as much as the second-order method would; measured, and rough."""
+    if few_features:
+        return 100.0
+    if isinstance(problem.loss, Logistic):
+        return 40.0  # passes that take exponentials, against conjugate gradients on a well-rounded objective
+    return 1000.0 if newton.solves(problem) else 5000.0
 
 
 def _better(first: Solution, second: Solution) -> Solution:
