@@ -64,7 +64,8 @@ class LinearSVC(ClassifierMixin, SparseCoefficients):  # type: ignore[misc]  # s
         `maxmargin.solvers.Solver`, which brings its own tol, max_iter, max_seconds, n_jobs and random_state: those of
         the estimator are not used then.
     max_iter, max_seconds
-        Budgets, the seconds for the whole fit; None means no limit. The model so far, with its certificate, is the
+        Budgets, the seconds for the whole fit; None leaves them to the solver: "auto" goes on until it is done, the
+        lectures' solvers end after a number of passes. The model so far, with its certificate, is the
         result.
     stream, memory
         For data larger than memory, which this version cannot train on yet; None.
