@@ -11,7 +11,14 @@ from typing import Any
 import numpy as np
 
 from maxmargin._loops.compiling import loop
-from maxmargin._loops.rows import add_row, add_squared_row, row_dot, row_square
+from maxmargin._loops.rows import (
+    add_row,
+    add_squared_row,
+    careful_add_row,
+    careful_row_dot,
+    row_dot,
+    row_square,
+)
 
 
 @loop
@@ -56,6 +63,21 @@ def row_products_loop(rows: Any, chosen: Any, first: int, dense: Any, table: Any
             table[k, m] = row_dot(rows, chosen[m], dense)
             table[m, k] = table[k, m]
         add_row(rows, chosen[k], -1.0, dense)
+
+
+@loop
+def careful_scores_loop(rows: Any, w: Any, first: int, last: int, out: Any) -> None:
+    """out_i = <w, x_i>, for a certificate."""
+    for i in range(first, last):
+        out[i] = careful_row_dot(rows, i, w)
+
+
+@loop
+def careful_combination_loop(rows: Any, beta: Any, first: int, last: int, out: Any, missed: Any) -> None:
+    """Out + missed += sum_i beta_i x_i, for a certificate: large terms may cancel."""
+    for i in range(first, last):
+        if beta[i] != 0.0:
+            careful_add_row(rows, i, beta[i], out, missed)
 
 
 @loop

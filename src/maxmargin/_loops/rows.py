@@ -59,6 +59,20 @@ def add_squared_row(rows: Any, i: Any, factor: Any, w: Any) -> None:
         np.add.at(w, rows.columns[span], factor * np.square(rows.values[span]))
 
 
+def careful_row_dot(rows: Any, i: Any, w: Any) -> float:
+    """<x_i, w>, added in the order of the entries: what a certificate reports."""
+    return row_dot(rows, i, w)
+
+
+def careful_add_row(rows: Any, i: Any, factor: Any, w: Any, missed: Any) -> None:
+    """W += factor * x_i, with what rounding loses of each sum collected in `missed`."""
+    step = np.zeros_like(w)
+    add_row(rows, i, factor, step)
+    total = w + step
+    missed += np.where(np.abs(w) >= np.abs(step), (w - total) + step, (step - total) + w)
+    w[:] = total
+
+
 def row_square(rows: Any, i: Any) -> float:
     """|x_i|^2."""
     if isinstance(rows, DenseRows):
@@ -150,5 +164,55 @@ def _row_square(rows: Any, i: Any) -> Any:
         for k in range(np.uintp(rows.starts[i]), np.uintp(rows.starts[i + 1])):
             total += float(rows.values[k]) * float(rows.values[k])
         return total
+
+    return sparse
+
+
+_EXACT: Any = {"nogil": True}  # no reordering: it would take a compensated sum for zero
+
+
+@overload(careful_row_dot, jit_options=_EXACT, inline="never")
+def _careful_row_dot(rows: Any, i: Any, w: Any) -> Any:
+    if _is_dense(rows):
+
+        def dense(rows: Any, i: Any, w: Any) -> float:
+            x = rows.values[i]
+            total = 0.0
+            for j in range(np.uintp(len(x))):
+                total += x[j] * w[j]
+            return total
+
+        return dense
+
+    def sparse(rows: Any, i: Any, w: Any) -> float:
+        total = 0.0
+        for k in range(np.uintp(rows.starts[i]), np.uintp(rows.starts[i + 1])):
+            total += rows.values[k] * w[np.uint32(rows.columns[k])]
+        return total
+
+    return sparse
+
+
+@overload(careful_add_row, jit_options=_EXACT, inline="never")
+def _careful_add_row(rows: Any, i: Any, factor: Any, w: Any, missed: Any) -> Any:
+    if _is_dense(rows):
+
+        def dense(rows: Any, i: Any, factor: Any, w: Any, missed: Any) -> None:
+            x = rows.values[i]
+            for j in range(np.uintp(len(x))):
+                before, step = w[j], factor * x[j]
+                total = before + step
+                missed[j] += (before - total) + step if abs(before) >= abs(step) else (step - total) + before
+                w[j] = total
+
+        return dense
+
+    def sparse(rows: Any, i: Any, factor: Any, w: Any, missed: Any) -> None:
+        for k in range(np.uintp(rows.starts[i]), np.uintp(rows.starts[i + 1])):
+            j = np.uint32(rows.columns[k])
+            before, step = w[j], factor * rows.values[k]
+            total = before + step
+            missed[j] += (before - total) + step if abs(before) >= abs(step) else (step - total) + before
+            w[j] = total
 
     return sparse

@@ -12,6 +12,8 @@ from scipy import sparse
 
 from maxmargin._loops.curves import gap_loop
 from maxmargin._loops.passes import (
+    careful_combination_loop,
+    careful_scores_loop,
     chosen_combination_loop,
     chosen_scores_loop,
     combination_loop,
@@ -84,6 +86,23 @@ class Passes:
     def combination(self, beta: Vector) -> Vector:
         """sum_i beta_i x_i."""
         return self._summed(lambda *span: combination_loop(self.rows, beta, *span), self.n_rows, self.n_entries)
+
+    def careful_scores(self, w: Vector) -> Vector:
+        """<w, x_i> of every row, as a certificate reports it."""
+        out = np.empty(self.n_rows)
+        rows = self.rows
+        self._over(lambda first, last: careful_scores_loop(rows, w, first, last, out), self.n_rows, self.n_entries)
+        return out
+
+    def careful_combination(self, beta: Vector) -> Vector:
+        """sum_i beta_i x_i, as a certificate reports it: as good as summed in twice the precision."""
+
+        def add(first: int, last: int, part: Vector) -> None:
+            missed = np.zeros_like(part)
+            careful_combination_loop(self.rows, beta, first, last, part, missed)
+            part += missed
+
+        return self._summed(add, self.n_rows, self.n_entries)
 
     def combination_of(self, chosen: RowIndex, beta: Vector) -> Vector:
         """sum_k beta_k x_i over the chosen rows i."""

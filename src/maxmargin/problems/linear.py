@@ -54,7 +54,7 @@ class LinearProblem(Problem):
     def weights_from(self, beta: Vector) -> Vector:
         """sum_i beta_i x_i in one pass, in double precision."""
         if beta.ndim == 1:
-            return self._passes.combination(beta)
+            return self._passes.careful_combination(beta)
         total = np.zeros((self.source.n_features, *beta.shape[1:]))
         for block in blocks(self.source):
             total += as_double(block.X).T @ beta[block.span]
@@ -63,7 +63,7 @@ class LinearProblem(Problem):
     def scores(self, weights: Vector) -> Vector:
         """<w, x_i> of every row in one pass, in double precision."""
         if weights.ndim == 1:
-            return self._passes.scores(weights)
+            return self._passes.careful_scores(weights)
         return np.concatenate([np.asarray(as_double(block.X) @ weights) for block in blocks(self.source)])
 
     def combination_scores(self, beta: Vector) -> Vector:
