@@ -260,7 +260,7 @@ def test_scikit_learn_finds_nothing_better(C):
     X, y = X[:400] / 16.0, y[:400]
     model = LinearSVC(multi_class="crammer_singer", C=C, fit_intercept=False, tol=1e-6).fit(X, y)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+        warnings.simplefilter("ignore")  # the peer may meet its iteration limit; the objectives are compared
         peer = peers.LinearSVC(
             multi_class="crammer_singer", C=C, fit_intercept=False, tol=1e-8, max_iter=20_000, random_state=0
         ).fit(X, y)

@@ -48,7 +48,7 @@ def test_every_certificate_of_a_path_verifies_with_its_weights(model, X, y, rng)
 
 
 @pytest.mark.parametrize("model, X, y", CASES, ids=name)
-def test_weights_grow_and_losses_fall_with_C(model, X, y):  # noqa: N802 - C is a letter of the notation - C is a letter of the notation
+def test_weights_grow_and_losses_fall_with_C(model, X, y):  # noqa: N802 - C is a letter of the notation
     found = path(model, X, y, C=C)
     penalty = np.array([0.5 * np.sum(np.square(one.coef_)) for one in found])
     losses = np.array([one.certificate_.primal for one in found]) - penalty

@@ -257,7 +257,7 @@ def test_large_numbers_whose_sum_overflows_are_taken():
 
 
 def test_a_bad_entry_of_a_table_is_named_by_its_column():
-    pandas = pytest.importorskip("pandas")
+    pandas = pytest.importorskip("pandas", reason="tables are optional: pandas is not installed")
     table = pandas.DataFrame(X, columns=["length", "width", "petal", "leaf"])
     table.loc[5, "petal"] = None
     with pytest.raises(DataError, match=r"row 5, column 2 \('petal'\) is nan, the only such entry"):

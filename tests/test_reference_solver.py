@@ -81,7 +81,7 @@ def _minimised(problem, d, shape):
 
     start = np.zeros(size + (shape[1] if len(shape) > 1 else 1))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+        warnings.simplefilter("ignore")  # BFGS says that rounding ends it before gtol; how good it is is asserted
         found = minimize(both, start, jac=True, method="BFGS", options={"gtol": 1e-12, "maxiter": 2000})
     return found.x[:size].reshape(shape)
 

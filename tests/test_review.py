@@ -142,7 +142,7 @@ def test_a_refused_fit_leaves_the_model_as_it_was(model, target, kind):
 def test_a_fit_that_falls_short_is_kept_even_where_the_warning_is_an_error():
     model = LinearSVC().fit(X, y).set_params(max_iter=1, solver="dcd", tol=1e-12)
     with warnings.catch_warnings():
-        warnings.simplefilter("error", NotConvergedWarning)
+        warnings.simplefilter("error", NotConvergedWarning)  # as a user may have it
         with pytest.raises(NotConvergedWarning):
             model.fit(X[:, :3], y)
     assert model.n_features_in_ == 3

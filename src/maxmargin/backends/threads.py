@@ -124,7 +124,7 @@ def run_together(tasks: list[Callable[[StopFlag], Any]], *, brief: bool = False)
     try:
         own = [tasks[0](stop)] if brief else []
         return own + [future.result() for future in futures]
-    except BaseException:
+    except BaseException:  # Ctrl-C, too: no thread may go on working on arrays that the caller drops
         stop[0] = 1
         wait(futures)
         raise
@@ -205,7 +205,7 @@ def run_apart(jobs: Sequence[Callable[[], Result]], n_threads: int) -> list[Resu
         except KeyboardInterrupt:
             stop[0] = 1
             return [future.result() for future in futures]
-        except BaseException:
+        except BaseException:  # whatever ended one job ends the others, and then goes on
             stop[0] = 1
             pool.shutdown(wait=True, cancel_futures=True)
             raise

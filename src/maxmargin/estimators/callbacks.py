@@ -24,7 +24,7 @@ try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
 except ImportError:  # scikit-learn before 1.9
 
-    class CallbackSupportMixin:  # type: ignore[no-redef]
+    class CallbackSupportMixin:  # type: ignore[no-redef]  # the other one of the two that the import chose from
         """Stands in for scikit-learn's; there is nothing to support."""
 
     def with_callbacks(method: Any) -> Any:
@@ -52,7 +52,7 @@ class FitCallbacks:
                 max_subtasks=len(tasks) if several else None, sequential_subtasks=not several
             )
             self.root.call_on_fit_task_begin(estimator=estimator, **self.data)
-        except BaseException:
+        except BaseException:  # also after Ctrl-C the callbacks are told that the fit is over
             self.abandon()
             raise
         # Made here, in one thread; the sub-problems may be solved in several.

@@ -48,7 +48,7 @@ def all_or_nothing(fit: Callable[Concatenate[Self, Given], Result]) -> Callable[
         before = dict(vars(self))
         try:
             return fit(self, *args, **kwargs)
-        except BaseException:
+        except BaseException:  # Ctrl-C, too: whatever ended the fit, the model is the old one or a whole new one
             attributes = vars(self)
             if attributes.get("_certificate") is before.get("_certificate"):  # there is no new answer to keep
                 for name in attributes.keys() - before.keys():
@@ -125,7 +125,7 @@ class Machine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]  # sci
         try:
             with watching(type(self).__name__, tasks, tol, verbose=verbose, others=others) as watch:
                 yield watch, callbacks
-        except BaseException:
+        except BaseException:  # also after Ctrl-C the callbacks are told that the fit is over
             if callbacks is not None:
                 callbacks.abandon()
             raise

@@ -93,11 +93,12 @@ class Trainer:
         if several:  # a layout that loops would have to copy is copied once, not once a sub-problem
             trainer = replace(trainer, X=_by_rows(self.X, specifications), several=True)
         if side_by_side and any(field.name == "n_jobs" for field in fields(self.solver)):
-            trainer = replace(trainer, solver=replace(self.solver, n_jobs=1))  # type: ignore[call-arg]
+            alone = replace(self.solver, n_jobs=1)  # type: ignore[call-arg]  # the fields were looked at just now
+            trainer = replace(trainer, solver=alone)
         # Loops over rows bring their own threads; those of BLAS would only be in their way. Kernel matrices want them.
         are_linear = all(one.kernel is None for one in specifications)
-        alone = are_linear or (several and (side_by_side or thread_count(self.n_jobs) == 1))
-        with at_most(self.n_jobs), one_blas_thread() if alone else nullcontext():
+        one_each = are_linear or (several and (side_by_side or thread_count(self.n_jobs) == 1))
+        with at_most(self.n_jobs), one_blas_thread() if one_each else nullcontext():
             if side_by_side:
                 jobs = [trainer._job(*job) for job in zip(range(len(starts)), specifications, starts, strict=True)]
                 parts = run_apart(jobs, n_threads)

@@ -30,7 +30,7 @@ def our_errors() -> Iterator[None]:
         raise
     except TypeError as error:
         raise DataTypeError(str(error)) from error
-    except ValueError as error:
+    except ValueError as error:  # scikit-learn has no narrower kind for bad data
         raise DataError(str(error)) from error
 
 

@@ -206,7 +206,7 @@ def _read_array(archive: zipfile.ZipFile, row: Json) -> NDArray[Any]:
     with _open_member(archive, name) as file:
         try:
             array: NDArray[Any] = npy.read_array(file, allow_pickle=False)
-        except ValueError as error:
+        except ValueError as error:  # what NumPy raises for anything that is no plain array
             raise _Refused(f"{name} in it is not a plain array, and nothing is unpickled ({error})", _FOREIGN) from None
     found, recorded = (array.dtype.str, list(array.shape)), (row["dtype"], row["shape"])
     if found != recorded:

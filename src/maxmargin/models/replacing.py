@@ -29,6 +29,6 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, target)
-    except BaseException:
+    except BaseException:  # Ctrl-C, too: nothing half written stays behind
         temporary.unlink(missing_ok=True)
         raise

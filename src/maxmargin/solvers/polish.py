@@ -144,7 +144,7 @@ def _solved(system: Matrix, right: Vector) -> Vector:
     """Solution by elimination, or the shortest least-squares one where rows are copies of each other."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("error")
+            warnings.simplefilter("error")  # an almost singular system is only warned of; here it counts as singular
             found = np.asarray(solve(system, right, check_finite=False))
         if np.linalg.norm(system @ found - right) <= 1e-9 * (np.linalg.norm(right) + 1e-300):
             return found

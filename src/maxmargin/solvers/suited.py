@@ -44,7 +44,12 @@ def suited(loss: Loss, penalty: Penalty = L2()) -> tuple[str, ...]:  # noqa: B00
     return ("auto", "least-squares")  # no penalty at all
 
 
-def check_suited(name: object, loss: Loss, penalty: Penalty = L2(), also: Iterable[str] = ()) -> None:  # noqa: B008
+def check_suited(
+    name: object,
+    loss: Loss,
+    penalty: Penalty = L2(),  # noqa: B008 - a frozen value
+    also: Iterable[str] = (),
+) -> None:
     """Refuse the name of a solver that cannot do the loss with the penalty; a `Solver` speaks for itself.
 
     `also` are names that an estimator understands besides.
