@@ -46,7 +46,7 @@ from maxmargin.losses import (
 from maxmargin.penalties import L2
 from maxmargin.problems import History, LinearProblem, Problem, Solution, Status
 from maxmargin.solvers.curve import curve_of
-from maxmargin.solvers.dcd_steps import steps_for
+from maxmargin.solvers.dcd_steps import Iterate, steps_for
 from maxmargin.solvers.feasible import balanced
 from maxmargin.solvers.solver import Solver
 
@@ -186,7 +186,7 @@ class _Descent:
             shuffle_loop(self.order, self.active, self.generator)
             before = self.active
             self.active, high, low = self.steps.epoch(
-                self.order, before, self.limits, self.alpha, self.w, self.bias, stop
+                self.order, before, self.limits, Iterate(self.alpha, self.w, self.bias), stop
             )
             self.epochs += max(before, 1) / n
             if stop[0]:

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -23,8 +24,23 @@ from maxmargin.problems import LinearProblem
 _FIRST_SHARE = 1e-8  # of C: where the multipliers of a logistic problem begin, near the zero that they cannot have
 
 
+Limits: TypeAlias = tuple[float, float]
+"""Largest and smallest slope beyond which a row at a bound is left out."""
+Slopes: TypeAlias = tuple[int, float, float]
+"""How many rows stay active, and the largest and the smallest slope met."""
+
+
+class Iterate(NamedTuple):
+    """What a pass changes in place."""
+
+    alpha: Vector
+    w: Vector
+    bias: Vector
+    """Centre of the intercept, scale of the constant feature, its weight."""
+
+
 class Steps(ABC):
-    """Multipliers with the weights and the constant's weight that they make, and a pass that improves them."""
+    """A pass over rows that improves their multipliers, and the weights with them."""
 
     size = 1.0
     """Size of a slope at the start: 1 for margins, the spread of the targets for residuals."""
@@ -45,16 +61,7 @@ class Steps(ABC):
         """The t in [0, 1] at which t alpha has the largest dual value; `square` is |w|^2 + (s sum_i beta_i)^2."""
 
     @abstractmethod
-    def epoch(
-        self,
-        order: RowIndex,
-        active: int,
-        limits: tuple[float, float],
-        alpha: Vector,
-        w: Vector,
-        bias: Vector,
-        stop: StopFlag,
-    ) -> tuple[int, float, float]:
+    def epoch(self, order: RowIndex, active: int, limits: Limits, at: Iterate, stop: StopFlag) -> Slopes:
         """One pass over the active rows; returns how many stay active, and the largest and smallest slope."""
 
 
@@ -75,19 +82,10 @@ class MarginSteps(_Quadratic):
         super().__init__(problem, passes, squares)
         self.aims = self.box.linear
 
-    def epoch(
-        self,
-        order: RowIndex,
-        active: int,
-        limits: tuple[float, float],
-        alpha: Vector,
-        w: Vector,
-        bias: Vector,
-        stop: StopFlag,
-    ) -> tuple[int, float, float]:
+    def epoch(self, order: RowIndex, active: int, limits: Limits, at: Iterate, stop: StopFlag) -> Slopes:
         """Slopes outside `limits` at a bound are left out from now on."""
         box = self.box
-        result: tuple[int, float, float] = hinge_epoch(
+        result: Slopes = hinge_epoch(
             self.rows,
             self.signs,
             self.aims,
@@ -97,9 +95,7 @@ class MarginSteps(_Quadratic):
             order,
             active,
             *limits,
-            alpha,
-            w,
-            bias,
+            *at,
             stop,
         )
         return result
@@ -113,16 +109,7 @@ class TubeSteps(_Quadratic):
         self.aims = self.box.linear + problem.targets
         self.size = float(np.std(problem.targets)) or 1.0
 
-    def epoch(
-        self,
-        order: RowIndex,
-        active: int,
-        limits: tuple[float, float],
-        alpha: Vector,
-        w: Vector,
-        bias: Vector,
-        stop: StopFlag,
-    ) -> tuple[int, float, float]:
+    def epoch(self, order: RowIndex, active: int, limits: Limits, at: Iterate, stop: StopFlag) -> Slopes:
         """Slopes beyond the larger limit at a bound or at the kink are left out from now on."""
         box = self.box
         active, worst = tube_epoch(
@@ -135,9 +122,7 @@ class TubeSteps(_Quadratic):
             order,
             active,
             limits[0],
-            alpha,
-            w,
-            bias,
+            *at,
             stop,
         )
         return active, worst, 0.0
@@ -157,19 +142,10 @@ class LogisticSteps(Steps):
         """1: the dual is no parabola."""
         return 1.0
 
-    def epoch(
-        self,
-        order: RowIndex,
-        active: int,
-        limits: tuple[float, float],
-        alpha: Vector,
-        w: Vector,
-        bias: Vector,
-        stop: StopFlag,
-    ) -> tuple[int, float, float]:
+    def epoch(self, order: RowIndex, active: int, limits: Limits, at: Iterate, stop: StopFlag) -> Slopes:
         """All rows: none is ever settled."""
         worst = logistic_epoch(
-            self.rows, self.signs, self.box.upper, self.squares, order, alpha, self.logit, w, bias, stop
+            self.rows, self.signs, self.box.upper, self.squares, order, at.alpha, self.logit, at.w, at.bias, stop
         )
         return active, worst, 0.0
 
