@@ -76,3 +76,11 @@ def test_softmax_intercepts_zero_the_gradient_and_sum_to_zero(rng):
     b = best_intercept(Softmax(), f, y, C)
     assert_allclose(C @ Softmax().score_slope(f + b, y), 0.0, atol=1e-7)
     assert_allclose(np.sum(b), 0.0, atol=1e-9)
+
+
+@pytest.mark.parametrize("far", [800.0, 2000.0, -1e6])
+def test_logistic_scores_so_far_out_that_their_curvature_underflows(far, rng):
+    y = np.where(rng.random(60) < 0.4, 1.0, -1.0)
+    f, C = rng.normal(size=60) + 0.5 * y, rng.uniform(0.5, 2.0, 60)
+    near = float(best_intercept(Logistic(), f, y, C))
+    assert float(best_intercept(Logistic(), f + far, y, C)) == pytest.approx(near - far, abs=1e-9 * abs(far))

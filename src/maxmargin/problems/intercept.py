@@ -120,6 +120,7 @@ def _piece_with_minimum(loss: CurveLoss, f: Vector, y: Vector, C: Vector) -> tup
 def _minimum_in_piece(loss: CurveLoss, f: Vector, y: Vector, C: Vector, low: float, high: float) -> float:
     """Root of the slope of g inside one smooth piece, by Newton steps kept inside a shrinking bracket."""
     b = _probe(low, high)
+    is_smooth = not loss.score_kinks(y)  # then curvature vanishes by underflow alone, and says nothing
     reach = 4.0  # how far a step may go while the bracket is open; a logistic curve is nearly straight far out
     for _ in range(_NEWTON_STEPS):
         slope = _slope(loss, f, y, C, b)
@@ -127,9 +128,11 @@ def _minimum_in_piece(loss: CurveLoss, f: Vector, y: Vector, C: Vector, low: flo
         if curvature == 0.0:
             if abs(slope) <= _flat(C):  # every point of the piece is best; this is its middle
                 return b
-            return low if slope > 0.0 else high
+            if not is_smooth:
+                return low if slope > 0.0 else high
         low, high = (low, b) if slope > 0.0 else (b, high)
-        following = b - min(max(slope / curvature, -reach), reach)
+        step = slope / curvature if curvature > 0.0 else np.copysign(np.inf, slope)
+        following = b - min(max(step, -reach), reach)
         if not low <= following <= high:
             following = 0.5 * (low + high)
         if abs(following - b) <= 2.0 * np.finfo(float).eps * abs(b):
