@@ -3,13 +3,14 @@
 python -m benchmarks
 python -m benchmarks reference linear
 python -m benchmarks linear --quick --only a9a
+python -m benchmarks kernel --parts race,small --only cadata --limit 30
 """
 
 import importlib
 import itertools
 import sys
 
-ALL = ["reference", "linear", "memory", "startup"]
+ALL = ["reference", "linear", "kernel", "memory", "startup"]
 
 names = list(itertools.takewhile(lambda word: word in ALL, sys.argv[1:]))
 arguments = sys.argv[1 + len(names) :]

@@ -10,10 +10,10 @@ import json
 import lzma
 import shutil
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -21,7 +21,7 @@ from scipy.sparse.linalg import norm
 from sklearn.datasets import load_svmlight_file
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from benchmarks.peer_worker import read_rows
+from benchmarks.worker import read_rows
 
 HERE = Path(__file__).parent
 SHARED = HERE.parents[1] / "shared" / "data"
@@ -29,6 +29,8 @@ CACHE = HERE / ".cache"
 FORMAT = 1
 """Raise it when a recipe below changes: sets and optima kept under another number are made again."""
 NEWSGROUP = "sci.space"
+Recipe: TypeAlias = Callable[[Path], None]
+"""Makes a data set in a folder."""
 
 
 @dataclass(frozen=True)
@@ -58,14 +60,14 @@ class DataSet:
         return f"{self.name} ({rows:,} x {columns:,}, {self.layout}, {self.megabytes:,.0f} MB)"
 
 
-def load(name: str) -> DataSet:
-    """The data set of that name, from the cache where it is there."""
+def load(name: str, recipes: Mapping[str, Recipe] | None = None) -> DataSet:
+    """The data set of that name, from the cache where it is there, else by its recipe (of the linear races)."""
     folder = CACHE / "data" / f"{name}-{FORMAT}"
     if not folder.exists():
         unfinished = folder.with_suffix(".unfinished")
         shutil.rmtree(unfinished, ignore_errors=True)
         unfinished.mkdir(parents=True)
-        RECIPES[name](unfinished)
+        (RECIPES if recipes is None else recipes)[name](unfinished)
         (unfinished / "fingerprint.json").write_text(json.dumps(_fingerprint(unfinished)))
         unfinished.rename(folder)
     X, y = read_rows(folder, mapped=True)
@@ -82,8 +84,9 @@ def _fingerprint(folder: Path) -> str:
     return f"{total:08x}"
 
 
-def _keep(folder: Path, X: Any, positive: np.ndarray) -> None:
-    np.save(folder / "y.npy", np.where(positive, 1.0, -1.0))
+def keep(folder: Path, X: Any, y: np.ndarray) -> None:
+    """Write rows and targets; truth values become +1 and -1."""
+    np.save(folder / "y.npy", np.where(y, 1.0, -1.0) if y.dtype == bool else np.asarray(y, dtype=np.float64))
     if not sparse.issparse(X):
         np.save(folder / "X.npy", X)
         return
@@ -94,43 +97,44 @@ def _keep(folder: Path, X: Any, positive: np.ndarray) -> None:
         np.save(folder / f"{part}.npy", values)
 
 
-def _shared(name: str) -> Path:
+def shared_file(name: str) -> Path:
+    """A file of the shared folder."""
     path = SHARED / name
     if not path.exists():
         raise FileNotFoundError(f"{name} is expected in {SHARED}, beside the checkout.")
     return path
 
 
-def _svmlight(file: str, n_features: int) -> Callable[[Path], None]:
+def _svmlight(file: str, n_features: int) -> Recipe:
     def make(folder: Path) -> None:
-        X, y = load_svmlight_file(str(_shared(file)), n_features=n_features)
-        _keep(folder, X, y > 0)
+        X, y = load_svmlight_file(str(shared_file(file)), n_features=n_features)
+        keep(folder, X, y > 0)
 
     return make
 
 
-def _newsgroups(words_in_a_term: int) -> Callable[[Path], None]:
+def _newsgroups(words_in_a_term: int) -> Recipe:
     """Tf-idf of both halves of 20 newsgroups; one group against the rest."""
 
     def make(folder: Path) -> None:
         posts = []
         for half in ("train", "test"):
-            with lzma.open(_shared(f"20news-bydate-{half}.jsonl.xz"), "rt", encoding="utf-8", newline="\n") as file:
+            with lzma.open(shared_file(f"20news-bydate-{half}.jsonl.xz"), "rt", encoding="utf-8", newline="\n") as file:
                 posts += [json.loads(line) for line in file]
         terms = TfidfVectorizer(sublinear_tf=True, ngram_range=(1, words_in_a_term))
         X = terms.fit_transform(post["text"] for post in posts)
-        _keep(folder, X, np.array([post["label"] == NEWSGROUP for post in posts]))
+        keep(folder, X, np.array([post["label"] == NEWSGROUP for post in posts]))
 
     return make
 
 
 def _covtype(folder: Path) -> None:
     """Forest cover type, class 2 against the rest, columns of mean 0 and variance 1."""
-    with np.load(_shared("covtype.npz")) as stored:
+    with np.load(shared_file("covtype.npz")) as stored:
         X, y = np.ascontiguousarray(stored["X"], dtype=np.float64), stored["y"]
     X -= X.mean(axis=0)
     X /= X.std(axis=0)
-    _keep(folder, X, y == 2)
+    keep(folder, X, y == 2)
 
 
 def _rcv1_like(folder: Path) -> None:
@@ -152,7 +156,7 @@ def _rcv1_like(folder: Path) -> None:
     X = sparse.csr_matrix(X.multiply(1.0 / norm(X, axis=1)[:, None]))
     planted = np.where(rng.random(n_features) < 0.1, rng.normal(size=n_features), 0.0)
     scores = X @ planted
-    _keep(folder, X, scores + 0.3 * scores.std() * rng.normal(size=n_rows) > np.median(scores))
+    keep(folder, X, scores + 0.3 * scores.std() * rng.normal(size=n_rows) > np.median(scores))
 
 
 def _dense_like(folder: Path) -> None:
@@ -175,7 +179,7 @@ def _dense_like(folder: Path) -> None:
     np.save(folder / "y.npy", np.where(positive, 1.0, -1.0))
 
 
-RECIPES: dict[str, Callable[[Path], None]] = {
+RECIPES: dict[str, Recipe] = {
     "rcv1-small": _svmlight("rcv1-small.bz2", 47_236),
     "reuters": _svmlight("reuters-lasvm.bz2", 8_315),
     "a9a": _svmlight("a9a.bz2", 123),

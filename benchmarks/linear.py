@@ -23,20 +23,21 @@ A complete run writes `results/linear.md`; any other run only with `--write`, in
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from rich.console import Console
 
 from benchmarks import linear_summary, startup
 from benchmarks.data import LARGE, RECIPES, DataSet, load
-from benchmarks.linear_summary import LEVELS, OURS, Case, Row
+from benchmarks.linear_summary import Case, Row
 from benchmarks.optimum import LOSSES, SETTLED, Referee
-from benchmarks.peers import REQUIREMENTS, OverLimitError, PeerError, Worker, installed
-from benchmarks.report import Sheet, machine
+from benchmarks.options import names, numbers
+from benchmarks.peers import OverLimitError, PeerError, Worker, installed
+from benchmarks.ratios import LEVELS, OURS
+from benchmarks.report import machine, write
 
-RESULTS = Path(__file__).parent / "results"
+PEERS = ("LIBLINEAR", "scikit-learn", "Cyanure", "Snap ML")
 COSTS = (0.01, 1.0, 100.0)
 LADDER = tuple(10.0**-k for k in range(11))
 REPEATS = 3
@@ -49,7 +50,7 @@ REFERENCE_LIMITS = 5.0
 
 @dataclass(frozen=True)
 class Entrant:
-    """A library and one of its solvers, by the names that `peer_worker.py` knows, and the losses it can do."""
+    """A library and one of its solvers, by the names that `linear_contestants.py` knows, and the losses it can do."""
 
     library: str
     solver: str
@@ -129,9 +130,9 @@ def climb(entrant: Entrant, data: DataSet, loss: str, C: float, referee: Referee
         return seen
     tol = LADDER[0]
     try:
-        with Worker(data.folder, entrant.library, entrant.solver, loss, C) as worker:
+        with _worker(entrant, data, loss, C) as worker:
             if entrant.library == OURS:
-                worker.fit(tol, limit)
+                worker.run(limit, tol=tol)
             for tol in LADDER:
                 if not _rung(worker, tol, seen, referee, limit):
                     break
@@ -144,24 +145,28 @@ def climb(entrant: Entrant, data: DataSet, loss: str, C: float, referee: Referee
     return seen
 
 
+def _worker(entrant: Entrant, data: DataSet, loss: str, C: float) -> Worker:
+    return Worker("linear_contestants", data.folder, entrant.library, {"solver": entrant.solver, "loss": loss, "C": C})
+
+
 def _rung(worker: Worker, tol: float, seen: Climb, referee: Referee, limit: float) -> bool:
     """Fits at one tolerance; whether a smaller one is worth a try."""
     certain = True
     for _ in range(REPEATS):
-        fit = worker.fit(tol, limit)
-        primal = referee.judge(fit.weights)
-        if fit.dual is not None:
-            referee.admit(fit.dual)
+        fit = worker.run(limit, tol=tol)
+        primal = referee.judge(fit.arrays["weights"])
+        if fit.words["dual"] is not None:
+            referee.admit(fit.words["dual"])
         seen.fits.append((fit.seconds, primal))
-        seen.gap = fit.gap
+        seen.gap = fit.words["gap"]
         if fit.extra_mb is not None:
             seen.extra_mb = max(seen.extra_mb or 0.0, fit.extra_mb)
         certain = certain and referee.surely_within(primal, min(LEVELS))
         if fit.seconds >= REPEATED_BELOW:
             break
-    if fit.exhausted and not certain:
+    if fit.words["exhausted"] and not certain:
         seen.note = f"its own iteration limit at tol {tol:g}"
-    return not (certain or fit.exhausted)
+    return not (certain or fit.words["exhausted"])
 
 
 def settle(data: DataSet, loss: str, C: float, referee: Referee, limit: float) -> None:
@@ -170,13 +175,13 @@ def settle(data: DataSet, loss: str, C: float, referee: Referee, limit: float) -
         if referee.width <= SETTLED:
             return
         try:
-            with Worker(data.folder, entrant.library, entrant.solver, loss, C) as worker:
-                fit = worker.fit(REFERENCE_TOL, REFERENCE_LIMITS * limit)
+            with _worker(entrant, data, loss, C) as worker:
+                fit = worker.run(REFERENCE_LIMITS * limit, tol=REFERENCE_TOL)
         except (OverLimitError, PeerError):
             continue
-        referee.judge(fit.weights)
-        if fit.dual is not None:
-            referee.admit(fit.dual)
+        referee.judge(fit.arrays["weights"])
+        if fit.words["dual"] is not None:
+            referee.admit(fit.words["dual"])
 
 
 def race(data: DataSet, loss: str, C: float, limit: float, present: Sequence[str], console: Console) -> Case:
@@ -212,23 +217,22 @@ def main(arguments: Sequence[str] = ()) -> None:
     asked = _parser().parse_args(arguments)
     console = Console(width=150)
     limit = asked.limit or (QUICK_LIMIT if asked.quick else LIMIT)
-    names = asked.only or [name for name in RECIPES if not (asked.quick and name in LARGE)]
+    chosen = asked.only or [name for name in RECIPES if not (asked.quick and name in LARGE)]
     with console.status("virtual environments of the peers"):
-        present, missing = installed()
-        present = {library: words for library, words in present.items() if library in asked.against}
+        present, missing = installed(asked.against)
     peers = [*(f"{library}: {requirement}" for library, requirement in present.items()), *missing.values()]
-    everybody = asked.against == list(REQUIREMENTS)
+    everybody = asked.against == [*PEERS]
     complete = (
         not asked.quick
         and everybody
-        and names == list(RECIPES)
+        and chosen == list(RECIPES)
         and asked.losses == list(LOSSES)
         and asked.costs == [*COSTS]
     )
     about = [*machine(), *peers, f"time limit of a fit: {limit:g} s", "complete run" if complete else "partial run"]
     console.print(*about, sep="\n", highlight=False)
     cases, sheets = [], []
-    for name in names:
+    for name in chosen:
         with console.status(f"reading {name}"):
             data = load(name)
         for loss in asked.losses:
@@ -241,43 +245,20 @@ def main(arguments: Sequence[str] = ()) -> None:
     for sheet in summary:
         console.print(sheet.for_terminal())
     if complete or asked.write:
-        path = RESULTS / f"{asked.write or 'linear'}.md"
-        _write(path, about, summary, sheets)
-        console.print(f"written to {path.relative_to(Path(__file__).parents[1])}")
+        title, text = "Linear machines: seconds to a true suboptimality", (__doc__ or "").partition("\n\n")[2]
+        console.print(f"written to {write(asked.write or 'linear', title, text, about, summary, sheets)}")
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks linear", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help=f"{QUICK_LIMIT:g} s a fit, without the sets of gigabytes")
-    parser.add_argument("--only", type=_names(RECIPES), metavar="DATA,...", help=", ".join(RECIPES))
-    parser.add_argument("--losses", type=_names(LOSSES), default=list(LOSSES), metavar="LOSS,...")
-    parser.add_argument("--costs", type=_numbers, default=[*COSTS], metavar="C,...", help="values of C")
-    parser.add_argument("--against", type=_names(REQUIREMENTS), default=list(REQUIREMENTS), metavar="LIBRARY,...")
+    parser.add_argument("--only", type=names(RECIPES), metavar="DATA,...", help=", ".join(RECIPES))
+    parser.add_argument("--losses", type=names(LOSSES), default=list(LOSSES), metavar="LOSS,...")
+    parser.add_argument("--costs", type=numbers, default=[*COSTS], metavar="C,...", help="values of C")
+    parser.add_argument("--against", type=names(PEERS), default=[*PEERS], metavar="LIBRARY,...")
     parser.add_argument("--limit", type=float, metavar="SECONDS", help="time limit of a single fit")
     parser.add_argument("--write", metavar="NAME", help="write results/NAME.md after a partial run, too")
     return parser
-
-
-def _names(known: Collection[str]) -> Callable[[str], list[str]]:
-    def convert(text: str) -> list[str]:
-        names = text.split(",")
-        unknown = [name for name in names if name not in known]
-        if unknown:
-            raise argparse.ArgumentTypeError(f"{', '.join(unknown)} unknown; known: {', '.join(known)}")
-        return names
-
-    return convert
-
-
-def _numbers(text: str) -> list[float]:
-    return [float(number) for number in text.split(",")]
-
-
-def _write(path: Path, about: Sequence[str], summary: Sequence[Sheet], sheets: Sequence[Sheet]) -> None:
-    head = ["# Linear machines: seconds to a true suboptimality", "", (__doc__ or "").partition("\n\n")[2].rstrip(), ""]
-    parts = [*head, *(f"- {line}" for line in about), "", *(sheet.for_file(2) for sheet in summary), "## Cases", ""]
-    path.parent.mkdir(exist_ok=True)
-    path.write_text("\n".join([*parts, *(sheet.for_file(3) for sheet in sheets)]))
 
 
 if __name__ == "__main__":

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from benchmarks.ratios import (
+    LEVELS,
+    OURS,
+    counts,
+    faster,
+    geometric_mean,
+    number_words,
+    promise,
+    seconds_words,
+    within,
+    worst,
+)
 from benchmarks.report import Sheet
 from benchmarks.startup import Startup
 
-OURS = "maxmargin"
-LEVELS = (1e-3, 1e-6)
 WEIGHTY_MB = 10.0
 """Inputs below are left out of the promise on memory: the interpreter's own needs would decide."""
 
@@ -59,24 +69,6 @@ class Case:
         return None if row.extra_mb is None else (self.input_mb + row.extra_mb) / self.input_mb
 
 
-@dataclass(frozen=True)
-class Ratio:
-    """How many times faster we are; 0 where only the others arrive, nan where nobody does."""
-
-    value: float
-    words: str = ""
-    is_bound: bool = False
-    """The peer was ended at the time limit: the true ratio is larger."""
-
-    @property
-    def both(self) -> bool:
-        """Whether both sides arrived, so that this is a ratio of two times."""
-        return self.words == ""
-
-    def __str__(self) -> str:
-        return self.words or f"{self.value:.3g}"
-
-
 def case_sheet(case: Case) -> Sheet:
     """Everybody's figures in one case."""
     columns = ("library", "solver", "s to 1e-3", "s to 1e-6", "primal", "suboptimality", "gap", "MB over input")
@@ -86,12 +78,12 @@ def case_sheet(case: Case) -> Sheet:
             (
                 row.library,
                 row.solver,
-                *(_seconds(row.seconds[level]) for level in LEVELS),
-                _number(row.primal, ".10g"),
-                _number(row.suboptimality, ".1e"),
-                _number(row.gap, ".1e"),
-                _number(row.extra_mb, ".1f"),
-                _number(case.memory_ratio(row), ".2f"),
+                *(seconds_words(row.seconds[level]) for level in LEVELS),
+                number_words(row.primal, ".10g"),
+                number_words(row.suboptimality, ".1e"),
+                number_words(row.gap, ".1e"),
+                number_words(row.extra_mb, ".1f"),
+                number_words(case.memory_ratio(row), ".2f"),
                 row.note,
             )
         )
@@ -115,23 +107,23 @@ def _speed(cases: Sequence[Case]) -> Sheet:
         ("figure", *(f"to 1e{math.log10(level):.0f}" for level in LEVELS), "promised", "kept"),
     )
     against_liblinear = {
-        level: [(case, _ratio(case, level, lambda row: row.library == "LIBLINEAR")) for case in cases]
+        level: [(case, faster(case.rows, level, case.limit, lambda row: row.library == "LIBLINEAR")) for case in cases]
         for level in LEVELS
     }
-    means = [_geometric_mean(ratio for _, ratio in against_liblinear[level]) for level in LEVELS]
-    sheet.rows.append(_promise("best LIBLINEAR solver, geometric mean where both arrive", means, 2.0))
-    worst = [_worst(against_liblinear[level]) for level in LEVELS]
-    sheet.rows.append(_promise("best LIBLINEAR solver, worst case", worst, 0.9))
-    counts = [_counts(ratio for _, ratio in against_liblinear[level]) for level in LEVELS]
-    sheet.rows.append(("cases: both / only we / only LIBLINEAR / nobody arrives", *counts, "", ""))
+    means = [geometric_mean(ratio for _, ratio in against_liblinear[level]) for level in LEVELS]
+    sheet.rows.append(promise("best LIBLINEAR solver, geometric mean where both arrive", means, 2.0))
+    slowest = [worst((case.label, ratio) for case, ratio in against_liblinear[level]) for level in LEVELS]
+    sheet.rows.append(promise("best LIBLINEAR solver, worst case", slowest, 0.9))
+    met = [counts(ratio for _, ratio in against_liblinear[level]) for level in LEVELS]
+    sheet.rows.append(("cases: both / only we / only LIBLINEAR / nobody arrives", *met, "", ""))
     for case in cases:
         if case.loss == "hinge" and case.C == 100.0 and case.data in ("a9a", "covtype"):
-            ratios = [_ratio(case, level, _is_liblinear_dual) for level in LEVELS]
-            sheet.rows.append(_promise(f"{case.label}, LIBLINEAR's dual", ratios, 10.0))
+            ratios = [faster(case.rows, level, case.limit, _is_liblinear_dual) for level in LEVELS]
+            sheet.rows.append(promise(f"{case.label}, LIBLINEAR's dual", ratios, 10.0))
     for case in cases:
         if case.loss != "hinge" and case.data == "covtype":
-            ratios = [_ratio(case, level, lambda row: row.library != OURS) for level in LEVELS]
-            sheet.rows.append(_promise(f"{case.label}, best peer", ratios, 8.0))
+            ratios = [faster(case.rows, level, case.limit, lambda row: row.library != OURS) for level in LEVELS]
+            sheet.rows.append(promise(f"{case.label}, best peer", ratios, 8.0))
     sheet.notes.append(
         "LIBLINEAR's dual is the faster of -s 3 and scikit-learn's dual, the same code without its limit"
     )
@@ -155,7 +147,7 @@ def _other(cases: Sequence[Case], startup: Startup) -> Sheet:
         if ratios:
             ratio, label = max(ratios)
             sheet.rows.append(
-                _limit(
+                within(
                     f"peak memory of our fit / input, {layout}, inputs of {WEIGHTY_MB:g} MB or more",
                     ratio,
                     f" ({label})",
@@ -167,63 +159,9 @@ def _other(cases: Sequence[Case], startup: Startup) -> Sheet:
         ("the same on a small CSR matrix, hinge", startup.empty_cache_sparse, 6.0),
         ("seconds of a process that imports and fits iris, warm cache", startup.warm_cache_iris, 1.0),
     ):
-        sheet.rows.append(_limit(words, seconds, "", promised))
+        sheet.rows.append(within(words, seconds, "", promised))
     return sheet
 
 
 def _is_liblinear_dual(row: Row) -> bool:
     return row.library in ("LIBLINEAR", "scikit-learn") and row.solver.startswith("dual")
-
-
-def _ratio(case: Case, level: float, among: Callable[[Row], bool]) -> Ratio:
-    """Best time of the chosen peers over ours."""
-    peers = [row for row in case.rows if among(row) and row.library != OURS]
-    theirs = min((row.seconds[level] for row in peers if row.seconds[level] is not None), default=None)
-    ours = next((row.seconds[level] for row in case.rows if row.library == OURS), None)
-    if ours is None:
-        return Ratio(math.nan, "nobody arrives") if theirs is None else Ratio(0.0, "we never arrive")
-    if theirs is not None:
-        return Ratio(theirs / ours)
-    if any(row.over_limit for row in peers):
-        return Ratio(case.limit / ours, f"> {case.limit / ours:.3g}", is_bound=True)
-    return Ratio(math.inf, "only we arrive")
-
-
-def _geometric_mean(ratios: Iterable[Ratio]) -> Ratio:
-    logs = [math.log(ratio.value) for ratio in ratios if ratio.both]
-    return Ratio(math.exp(math.fsum(logs) / len(logs))) if logs else Ratio(math.nan, "no case")
-
-
-def _worst(ratios: Sequence[tuple[Case, Ratio]]) -> Ratio:
-    """The smallest ratio, with the case it belongs to."""
-    arrived = [(ratio.value, str(ratio), case.label) for case, ratio in ratios if ratio.both or ratio.value == 0.0]
-    if not arrived:
-        return Ratio(math.nan, "no case")
-    value, words, label = min(arrived)
-    return Ratio(value, f"{words} ({label})")
-
-
-def _counts(ratios: Iterable[Ratio]) -> str:
-    kinds = [0, 0, 0, 0]
-    for ratio in ratios:
-        kinds[0 if ratio.both else 3 if math.isnan(ratio.value) else 2 if ratio.value == 0.0 else 1] += 1
-    return " / ".join(map(str, kinds))
-
-
-def _promise(figure: str, ratios: Sequence[Ratio], promised: float) -> tuple[str, ...]:
-    short = [ratio for ratio in ratios if not ratio.value >= promised]
-    undecided = all(ratio.is_bound or math.isnan(ratio.value) for ratio in short)
-    kept = "yes" if not short else "-" if undecided else "no"
-    return (figure, *map(str, ratios), f">= {promised:g}", kept)
-
-
-def _limit(figure: str, value: float, where: str, promised: float) -> tuple[str, ...]:
-    return (figure, f"{value:.3g}{where}", f"<= {promised:g}", "yes" if value <= promised else "no")
-
-
-def _seconds(value: float | None) -> str:
-    return "no" if value is None else f"{value:.3g}"
-
-
-def _number(value: float | None, form: str) -> str:
-    return "" if value is None else format(value, form)

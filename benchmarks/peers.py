@@ -6,19 +6,25 @@ reason and left out.
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import queue
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from benchmarks.worker import REPEATED_FOR
 
 HERE = Path(__file__).parent
 ENVIRONMENTS = HERE / ".venvs"
@@ -27,11 +33,13 @@ REQUIREMENTS = {
     "scikit-learn": "scikit-learn==1.9.1",
     "Cyanure": "cyanure==1.2.2",
     "Snap ML": "snapml==1.17.2",
+    "scikit-learn-intelex": "scikit-learn-intelex==2026.2.0 scikit-learn==1.9.1",
+    "LIBSVM": "libsvm-official==3.37.0 scipy",
 }
 READY_SECONDS = 600.0
 """For loading the data and what a library does with them before its fits."""
 ANSWER_SECONDS = 10.0
-"""For the way of the weights, after a fit."""
+"""For the way of the arrays, after a run."""
 
 
 class PeerError(Exception):
@@ -39,7 +47,7 @@ class PeerError(Exception):
 
 
 class OverLimitError(Exception):
-    """A fit took longer than it may; its process is gone."""
+    """A run took longer than it may; its process is gone."""
 
 
 @cache
@@ -54,7 +62,9 @@ def python_of(library: str) -> Path:
         return python
     shutil.rmtree(folder, ignore_errors=True)
     _command(library, [sys.executable, "-m", "venv", str(folder)])
-    _command(library, [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", requirement])
+    _command(
+        library, [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *requirement.split()]
+    )
     marker.write_text(requirement)
     return python
 
@@ -67,43 +77,51 @@ def _command(library: str, words: list[str]) -> None:
         raise PeerError(f"{library} does not install: {reason}")
 
 
-def installed() -> tuple[dict[str, str], dict[str, str]]:
-    """Peers that are there, with what was asked for, and those that are not, with the reason."""
+def installed(libraries: Iterable[str]) -> tuple[dict[str, str], dict[str, str]]:
+    """Those that are there, with what was asked for, and those that are not, with the reason."""
     present, missing = {}, {}
-    for library, requirement in REQUIREMENTS.items():
+    for library in libraries:
         try:
             python_of(library)
-            present[library] = requirement
+            present[library] = REQUIREMENTS[library]
         except PeerError as error:
             missing[library] = str(error)
     return present, missing
 
 
 @dataclass(frozen=True)
-class Fit:
-    """One fit, as its process reports it."""
+class Run:
+    """One run, as its process reports it."""
 
     seconds: float
-    weights: np.ndarray
-    exhausted: bool
     extra_mb: float | None
-    dual: float | None
-    gap: float | None
+    arrays: dict[str, np.ndarray]
+    words: dict[str, Any]
 
 
 class Worker:
-    """A process that holds the data and fits on request (`peer_worker.py`)."""
+    """A process that holds the data, or the first `rows` of them, and works on request (`worker.py`).
 
-    def __init__(self, data: Path, library: str, solver: str, loss: str, C: float):
+    `program` is the module that knows the libraries, `task` what the library is set to.
+    """
+
+    def __init__(self, program: str, data: Path, library: str, task: Mapping[str, Any], rows: int | None = None):
         self._folder = tempfile.TemporaryDirectory(prefix="maxmargin-race-")
         self._errors = Path(self._folder.name) / "stderr.txt"
-        task = {"library": library, "solver": solver, "loss": loss, "C": C}
-        folders = {"data": str(data), "answers": self._folder.name}
-        # -P keeps this folder, whose modules have common names, out of the libraries' way.
-        words = [str(python_of(library)), "-P", str(HERE / "peer_worker.py"), json.dumps(task | folders)]
+        told = {"library": library, "data": str(data), "rows": rows, "answers": self._folder.name} | dict(task)
+        # -P keeps the working directory, whose modules may have common names, out of the libraries' way.
+        words = [str(python_of(library)), "-P", "-m", f"benchmarks.{program}", json.dumps(told)]
+        environment = os.environ | {"PYTHONPATH": str(HERE.parent)}
         with self._errors.open("w") as errors:
+            # A session of its own, so that processes which the library starts end with it.
             self._process = subprocess.Popen(
-                words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True
+                words,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+                env=environment,
+                start_new_session=True,
             )
         self._lines: queue.Queue[str] = queue.Queue()
         threading.Thread(target=self._listen, daemon=True).start()
@@ -123,26 +141,28 @@ class Worker:
         self.close()
 
     def close(self) -> None:
-        """End the process."""
-        self._process.kill()
+        """End the process, and those that it started."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
         self._folder.cleanup()
 
-    def fit(self, tol: float, limit: float) -> Fit:
-        """One fit at that tolerance; `OverLimitError` where it takes more than `limit` seconds."""
+    def run(self, limit: float, **request: Any) -> Run:
+        """One run, or the best of `repeat`; `OverLimitError` where it takes more than `limit` seconds."""
         assert self._process.stdin is not None
         try:
-            self._process.stdin.write(json.dumps({"tol": tol}) + "\n")
+            self._process.stdin.write(json.dumps(request) + "\n")
             self._process.stdin.flush()
         except BrokenPipeError:
             raise PeerError(self._why_it_ended()) from None
-        words = self._next(limit + ANSWER_SECONDS)
-        if words["seconds"] > limit:
+        words = self._next(limit + ANSWER_SECONDS + (REPEATED_FOR if "repeat" in request else 0.0))
+        if words["measured"]["seconds"] > limit:
             raise OverLimitError
-        weights = Path(words.pop("weights"))
-        answer = np.load(weights)
-        weights.unlink()
-        return Fit(weights=answer, **words)
+        path = Path(words["arrays"])
+        with np.load(path) as stored:
+            arrays = dict(stored)
+        path.unlink()
+        return Run(arrays=arrays, words=words["words"], **words["measured"])
 
     def _listen(self) -> None:
         assert self._process.stdout is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -12,6 +12,7 @@ from pathlib import Path
 from rich import box
 from rich.table import Table
 
+RESULTS = Path(__file__).parent / "results"
 LEFT = ("library", "solver", "note", "figure", "case")
 
 
@@ -31,7 +32,8 @@ class Sheet:
             title=self.title, caption=caption, title_justify="left", caption_justify="left", box=box.SIMPLE_HEAD
         )
         for column in self.columns:
-            table.add_column(column, justify="left" if column in LEFT else "right", overflow="fold")
+            whole = column == "library"
+            table.add_column(column, justify="left" if column in LEFT else "right", overflow="fold", no_wrap=whole)
         for row in self.rows:
             table.add_row(*row)
         return table
@@ -46,6 +48,18 @@ class Sheet:
 
 def _line(cells: Iterable[str]) -> str:
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def write(
+    name: str, title: str, text: str, about: Sequence[str], summary: Sequence[Sheet], cases: Sequence[Sheet]
+) -> str:
+    """A file of results: what was measured and how, where, what it comes to, and case by case; returns its path."""
+    head = [f"# {title}", "", text.rstrip(), "", *(f"- {line}" for line in about), ""]
+    parts = [*head, *(sheet.for_file(2) for sheet in summary), "## Cases", "", *(sheet.for_file(3) for sheet in cases)]
+    path = RESULTS / f"{name}.md"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("\n".join(parts))
+    return str(path.relative_to(RESULTS.parents[1]))
 
 
 def machine() -> list[str]:

@@ -20,10 +20,14 @@ if TYPE_CHECKING:
     from maxmargin.certificates import Certificate as Certificate
     from maxmargin.estimators import SVC as SVC
     from maxmargin.estimators import SVR as SVR
+    from maxmargin.estimators import KernelRegression as KernelRegression
     from maxmargin.estimators import LinearRegression as LinearRegression
     from maxmargin.estimators import LinearSVC as LinearSVC
     from maxmargin.estimators import LinearSVR as LinearSVR
     from maxmargin.estimators import LogisticRegression as LogisticRegression
+    from maxmargin.estimators import NuSVC as NuSVC
+    from maxmargin.estimators import NuSVR as NuSVR
+    from maxmargin.estimators import OneClassSVM as OneClassSVM
     from maxmargin.estimators import Ridge as Ridge
     from maxmargin.estimators import SoftmaxRegression as SoftmaxRegression
     from maxmargin.estimators import load as load
@@ -32,10 +36,14 @@ if TYPE_CHECKING:
 _HOMES = {
     "SVC": "maxmargin.estimators",
     "SVR": "maxmargin.estimators",
+    "KernelRegression": "maxmargin.estimators",
     "LinearRegression": "maxmargin.estimators",
     "LinearSVC": "maxmargin.estimators",
     "LinearSVR": "maxmargin.estimators",
     "LogisticRegression": "maxmargin.estimators",
+    "NuSVC": "maxmargin.estimators",
+    "NuSVR": "maxmargin.estimators",
+    "OneClassSVM": "maxmargin.estimators",
     "Ridge": "maxmargin.estimators",
     "SoftmaxRegression": "maxmargin.estimators",
     "load": "maxmargin.estimators",

@@ -12,7 +12,7 @@ from maxmargin._types import Labels, RowIndex, Rows, Vector
 from maxmargin.certificates.assessment import Assessment, assess
 from maxmargin.data import as_rows, as_vectors, count_rows
 from maxmargin.errors import CertificateError, DataError, DataTypeError
-from maxmargin.problems import AllClasses, Regression, Specification
+from maxmargin.problems import AllClasses, OneClass, Regression, Specification
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Claim:
     n_rows: int
     sample_weight: Vector | None = None
 
-    def assess(self, X: Rows, y: Labels, sample_weight: Vector | None = None) -> Assessment:
+    def assess(self, X: Rows, y: Labels | None, sample_weight: Vector | None = None) -> Assessment:
         """Rebuild every number from the data."""
         X, y = self._rows(X), self._targets(y)
         if count_rows(X) != self.n_rows or len(y) != self.n_rows:
@@ -77,8 +77,10 @@ class Claim:
             rows = _doubles(rows, "X")
         return as_vectors(rows, "a certificate")
 
-    def _targets(self, y: Labels) -> Labels:
-        """One label or number a row; a single column will do."""
+    def _targets(self, y: Labels | None) -> Labels:
+        """One label or number a row; a single column will do, and for one class nothing at all."""
+        if y is None and isinstance(self.specification.task, OneClass):
+            return np.zeros(self.n_rows)
         given = np.asarray(y)
         if given.ndim == 2 and given.shape[1] == 1:
             given = given[:, 0]

@@ -23,9 +23,19 @@ from maxmargin.certificates import Certificate, Claim
 from maxmargin.errors import ModelFileError
 from maxmargin.kernels import Kernel
 from maxmargin.models import read_record, write_record
-from maxmargin.problems import AllClasses, History, Intercept, OneVersusRest, Pair, Regression, Specification, Status
+from maxmargin.problems import (
+    AllClasses,
+    History,
+    Intercept,
+    OneClass,
+    OneVersusRest,
+    Pair,
+    Regression,
+    Specification,
+    Status,
+)
 
-_TASKS = {task.__name__: task for task in (AllClasses, OneVersusRest, Pair, Regression)}
+_TASKS = {task.__name__: task for task in (AllClasses, OneClass, OneVersusRest, Pair, Regression)}
 _NUMBERS = tuple(field.name for field in fields(Certificate) if field.name not in ("status", "parts", "claim"))
 
 

@@ -1,7 +1,9 @@
-"""What `SVC` and `SVR` share: a kernel, support rows, and prediction from them alone."""
+"""What the kernel machines share: a kernel, support rows, and prediction from them alone."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
 import numpy as np
@@ -9,13 +11,15 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin._types import Labels, Matrix, RowIndex, Rows, Vector
+from maxmargin.certificates import Point
 from maxmargin.data import count_rows
 from maxmargin.errors import DataError
 from maxmargin.estimators.machine import Machine
+from maxmargin.estimators.parameters import check_cache
 from maxmargin.estimators.validation import check_rows
 from maxmargin.estimators.weights import kernel_width
 from maxmargin.kernels import Kernel, Linear, as_kernel
-from maxmargin.problems import combine_columns, linear_scores
+from maxmargin.problems import Problem, Solution, Specification, Status, combine_columns, linear_scores
 
 
 class KernelMachine(Machine):
@@ -25,8 +29,12 @@ class KernelMachine(Machine):
     _kernel: Kernel
     support_: RowIndex
     support_vectors_: Rows
-    dual_coef_: Matrix
+    dual_coef_: Rows
     intercept_: Vector
+    shape_fit_: tuple[int, ...]
+
+    def _memory(self) -> int | None:
+        return check_cache(self.memory, self.cache_size)
 
     def _check_kernel_input(self, X: Rows, *, reset: bool) -> Rows:
         # gamma needs the data and the data's check needs to know what the kernel works on: a draft kernel tells that.
@@ -41,18 +49,40 @@ class KernelMachine(Machine):
         return X
 
     def _make_kernel(self, X: Rows, sample_weight: Vector | None) -> Kernel:
-        if not isinstance(self.kernel, str):
+        if callable(self.kernel) and not isinstance(self.kernel, Kernel):
+            return _tried_out(as_kernel(self.kernel), X)
+        if not isinstance(self.kernel, str) or self.kernel in ("linear", "precomputed"):
             return as_kernel(self.kernel)
-        if self.kernel in ("linear", "precomputed"):
-            return as_kernel(self.kernel)
-        return as_kernel(
-            self.kernel, gamma=kernel_width(self.gamma, X, sample_weight), degree=self.degree, coef0=self.coef0
-        )
+        try:
+            with np.errstate(over="raise", invalid="raise"):
+                gamma = kernel_width(self.gamma, X, sample_weight)
+        except FloatingPointError as error:
+            raise DataError(
+                "The dual coefficients or intercepts are not finite, because the variance of X for gamma='scale' is "
+                "not. The input data may contain large values and need to be preprocessed: scale them, or give gamma."
+            ) from error
+        return as_kernel(self.kernel, gamma=gamma, degree=self.degree, coef0=self.coef0)
 
-    def _store_support(self, X: Rows, support: RowIndex) -> None:
-        self.support_ = support
-        self._n_train = count_rows(X)
+    def _store_support(self, X: Rows, support: RowIndex, coefficients: Matrix, intercept: Vector) -> None:
+        """Support rows with their coefficients, one row a machine or, for several classes, a class less one."""
+        if not (np.all(np.isfinite(coefficients)) and np.all(np.isfinite(intercept))):
+            raise DataError(
+                "The dual coefficients or intercepts are not finite. The input data may contain large values and need "
+                "to be preprocessed: scale them."
+            )
+        self.support_ = support.astype(np.int32)
+        self.shape_fit_ = tuple(int(size) for size in X.shape)
         self.support_vectors_ = np.empty((0, 0)) if self._kernel.on == "matrix" else X[support]
+        self.dual_coef_ = _laid_out_like(self.support_vectors_, coefficients)
+        self.intercept_ = intercept
+
+    def _dual(self) -> Matrix:
+        """`dual_coef_` as a dense matrix."""
+        return np.asarray(self.dual_coef_.toarray() if sparse.issparse(self.dual_coef_) else self.dual_coef_)
+
+    def _only_point(self) -> Point:
+        """The answer of a machine that is a single problem."""
+        return Point(self.support_, self._dual()[0], None, self.intercept_[0:1], self._kept_vectors())
 
     def _kept_vectors(self, members: RowIndex | None = None) -> Rows | None:
         """Support vectors that predictions use; a precomputed kernel has none."""
@@ -71,12 +101,13 @@ class KernelMachine(Machine):
 
     def _columns_of_support(self, X: Rows) -> RowIndex | slice:
         """Columns of k(x, x_j) that belong to support rows; only these may be given in the first place."""
-        if X.shape[1] == self._n_train:
+        n_train = self.shape_fit_[0]
+        if X.shape[1] == n_train:
             return self.support_
         if X.shape[1] == len(self.support_):
             return slice(None)
         raise DataError(
-            f"kernel='precomputed' takes k(x, x_j) for the {self._n_train} training rows x_j, or for the "
+            f"kernel='precomputed' takes k(x, x_j) for the {n_train} training rows x_j, or for the "
             f"{len(self.support_)} support rows alone; got {X.shape[1]} columns."
         )
 
@@ -93,14 +124,38 @@ class KernelMachine(Machine):
         return lengths
 
     @property
-    def coef_(self) -> Matrix:
-        """Weights in the space of the features; only for a linear kernel."""
+    def coef_(self) -> Rows:
+        """Weights in the space of the features, not to be written to; only for a linear kernel."""
         kernel = getattr(self, "_kernel", self.kernel)  # what was fitted, whatever `kernel` says today
         if not isinstance(kernel, Linear) and not (isinstance(kernel, str) and kernel == "linear"):
             raise AttributeError("coef_ is only available when using a linear kernel")
         check_is_fitted(self)
-        weights = self._machine_coefficients().T @ self.support_vectors_
-        return np.asarray(weights.todense() if sparse.issparse(weights) else weights)
+        weights = _laid_out_like(self.support_vectors_, self._machine_coefficients().T) @ self.support_vectors_
+        (weights.data if sparse.issparse(weights) else weights).flags.writeable = False
+        return weights
+
+    @property
+    def fit_status_(self) -> int:
+        """0 where the fit ended within its tolerance, otherwise 1."""
+        return 0 if self.certificate_.status is Status.CONVERGED else 1
+
+    @property
+    def _gamma(self) -> float:
+        """Gamma of the fitted kernel, under the name by which converters of models ask scikit-learn for it."""
+        return float(getattr(self._kernel, "gamma", 0.0))
+
+    def _advice(self, status: Status) -> str:
+        # scikit-learn's words, so that filters on its message go on working
+        if status is not Status.BUDGET or self.max_iter in (None, -1):
+            return ""
+        return (
+            f" Solver terminated early (max_iter={self.max_iter}).  Consider pre-processing your data with "
+            "StandardScaler or MinMaxScaler."
+        )
+
+    def _certified(self) -> Callable[[Specification, Problem, Solution], tuple[Specification, Problem]]:
+        """What the certificate is about: the problem that was asked for."""
+        return lambda specification, problem, solution: (specification, problem)
 
     def _machine_coefficients(self) -> Matrix:
         """One column of coefficients a machine."""
@@ -112,6 +167,38 @@ class KernelMachine(Machine):
         return tags
 
 
-def sorted_by_class(rows: RowIndex, y: Labels, classes: Labels) -> RowIndex:
-    """Support rows in the order of scikit-learn: by class, then by position."""
-    return rows[np.lexsort((rows, np.searchsorted(classes, y[rows])))]
+def _laid_out_like(support_vectors: Rows, coefficients: Matrix) -> Rows:
+    """The coefficients as scikit-learn gives them: sparse where the support vectors are."""
+    if not sparse.issparse(support_vectors):
+        return coefficients
+    kind = sparse.csr_matrix if isinstance(support_vectors, sparse.spmatrix) else sparse.csr_array
+    return kind(coefficients)
+
+
+def _tried_out(kernel: Kernel, X: Rows) -> Kernel:
+    """A function that takes rows of X in one of the two ways it may."""
+    try:
+        kernel.block(X[:2], X[:2])
+    except TypeError as error:
+        raise DataError(
+            f"{kernel!r} must answer two matrices of rows with the matrix of their values, or two rows with a number; "
+            f"given rows of X it fails: {error}"
+        ) from error
+    return kernel
+
+
+@contextmanager
+def known_complaints(sample_weight: Any, y: Labels, words: str = "") -> Iterator[None]:
+    """Weights that leave too few rows or classes are refused with scikit-learn's words before ours."""
+    try:
+        yield
+    except DataError as error:
+        weight = np.asarray([] if sample_weight is None else sample_weight)
+        if weight.shape != y.shape or weight.dtype.kind not in "iufb":
+            raise
+        if not np.any(weight > 0):
+            raise DataError(f"Invalid input - all samples have zero or negative weights. {error}") from None
+        if len(np.unique(y[weight > 0])) == 1:
+            words = f"{words}Invalid input - all samples with positive weights belong to the same class"
+            raise DataError(f"{words}. {error}") from None
+        raise

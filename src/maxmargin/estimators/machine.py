@@ -13,11 +13,13 @@ from dataclasses import replace
 from typing import Any, ClassVar, Concatenate, ParamSpec, TypeVar
 
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
 
+from maxmargin import errors
 from maxmargin._types import Labels, Rows, Vector
 from maxmargin.backends.threads import thread_count
 from maxmargin.certificates import Certificate, Point, combine
-from maxmargin.errors import NotConvergedWarning, ParameterError
+from maxmargin.errors import ParameterError
 from maxmargin.estimators.callbacks import CallbackSupportMixin, FitCallbacks, callbacks_of
 from maxmargin.estimators.parameters import (
     check_choice,
@@ -59,6 +61,10 @@ def all_or_nothing(fit: Callable[Concatenate[Self, Given], Result]) -> Callable[
     return wrapped
 
 
+class NotConvergedWarning(errors.NotConvergedWarning, ConvergenceWarning):  # type: ignore[misc]  # untyped, as below
+    """`maxmargin.errors.NotConvergedWarning` that filters for scikit-learn's `ConvergenceWarning` also catch."""
+
+
 class Machine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
     """Base of the estimators that are trained by a solver and end with a certificate."""
 
@@ -69,7 +75,7 @@ class Machine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]  # sci
     def _settings(self, solver: str | Solver | None = None) -> Solver:
         """The solver asked for, or another by its name; every parameter that is not about the model is checked here."""
         thread_count(self.n_jobs)
-        check_memory(self.memory)
+        memory = self._memory()
         check_verbose(self.verbose)
         if isinstance(self.device, str) and self.device == "cuda":
             raise ParameterError("device='cuda' is not there yet. Known: 'auto', 'cpu'.")
@@ -81,8 +87,13 @@ class Machine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]  # sci
             max_iter=check_max_iter(self.max_iter),
             max_seconds=check_max_seconds(self.max_seconds),
             n_jobs=self.n_jobs,
+            memory=memory,
             random_state=check_seed(self.random_state),
         )
+
+    def _memory(self) -> int | None:
+        """Byte budget of the fit; None where the solver decides."""
+        return check_memory(self.memory)
 
     def _train(
         self,
@@ -134,18 +145,27 @@ class Machine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]  # sci
         """Store certificate and history, say once what is short of the tolerance, and let Ctrl-C go on."""
         self._certificate = combine(training.certificates).about(points)
         self.history_ = training.histories[0] if len(training.histories) == 1 else list(training.histories)
-        self.n_iter_ = int(max((part.passes for part in training.certificates), default=0.0))
+        self.n_iter_ = self._iterations([int(part.passes) for part in training.certificates])
         training.on_end()
-        status = self.certificate_.status
+        status = self._certificate.status
         if status is Status.INTERRUPTED:
             raise KeyboardInterrupt
         if status is not Status.CONVERGED:
             warnings.warn(
                 f"{type(self).__name__} ended {status.name}: relative gap {self.certificate_.relative_gap:.2g} and KKT "
-                f"violation {self.certificate_.kkt_violation:.2g} for tol={self.certificate_.tol:g}. {status.value}",
+                f"violation {self.certificate_.kkt_violation:.2g} for tol={self.certificate_.tol:g}. {status.value}"
+                f"{self._advice(status)}",
                 NotConvergedWarning,
                 stacklevel=_level_of_user(),
             )
+
+    def _iterations(self, passes: list[int]) -> Any:
+        """`n_iter_` from the passes of every sub-problem: the most of them."""
+        return max(passes, default=0)
+
+    def _advice(self, status: Status) -> str:
+        """What the warning of a fit that fell short ends with."""
+        return ""
 
     @property
     def certificate_(self) -> Certificate:

@@ -80,6 +80,13 @@ def check_epsilon(epsilon: Any) -> float:
     return float(epsilon)
 
 
+def check_nu(nu: Any) -> float:
+    """A share of the rows."""
+    if not _is_number(nu) or not 0.0 < float(nu) <= 1.0:
+        raise ParameterError(f"nu must be a share of the rows, above 0 and at most 1, got nu={nu!r}.")
+    return float(nu)
+
+
 def _is_number(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
 
@@ -146,3 +153,17 @@ def check_memory(memory: Any) -> int | None:
     if match is None or match[2].upper() not in _BYTES or float(match[1]) <= 0:
         raise ParameterError(f'memory must be a number of bytes or a text such as "500MB" or "2GB", got {memory!r}.')
     return int(float(match[1]) * _BYTES[match[2].upper()])
+
+
+def check_cache(memory: Any, cache_size: Any) -> int | None:
+    """A byte budget from `memory`, or from scikit-learn's `cache_size` in megabytes; both only where they agree."""
+    budget = check_memory(memory)
+    if cache_size is None:
+        return budget
+    alias = int(check_positive("cache_size", cache_size) * _BYTES["MB"])
+    if budget is not None and budget != alias:
+        raise ParameterError(
+            f"memory={memory!r} and cache_size={cache_size!r} are two budgets for the same kernel rows, {budget} and "
+            f"{alias} bytes. Give one of them; cache_size counts megabytes."
+        )
+    return max(1, alias)

@@ -1,35 +1,21 @@
-"""Support vector classification with kernels.
-
-Two classes are one problem. K classes are K (K - 1) / 2 problems, one a pair, whose predictions vote; the attributes
-have scikit-learn's layout.
-"""
+"""Support vector classification with kernels."""
 
 from __future__ import annotations
 
-from itertools import combinations
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.base import ClassifierMixin
-from sklearn.utils.multiclass import _ovr_decision_function
-from sklearn.utils.validation import check_is_fitted
 
-from maxmargin._types import Labels, Matrix, RowIndex, Rows, Vector
-from maxmargin.certificates import Point
-from maxmargin.errors import DataError, ParameterError
-from maxmargin.estimators.kernel_machine import KernelMachine, sorted_by_class
+from maxmargin._types import Labels, Rows, Vector
+from maxmargin.estimators.kernel_classifier import KernelClassifier
 from maxmargin.estimators.machine import all_or_nothing
-from maxmargin.estimators.margins import Margins, margins_of
-from maxmargin.estimators.parameters import check_choice, check_cost, check_intercept
-from maxmargin.estimators.validation import check_known_labels, check_labels, check_same_length, check_weights
-from maxmargin.estimators.weights import present_classes
+from maxmargin.estimators.parameters import check_cost, check_intercept
 from maxmargin.kernels import Kernel
 from maxmargin.losses import HardMargin, Hinge
-from maxmargin.problems import Pair, Specification
 from maxmargin.solvers import Solver
 
 
-class SVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn is untyped
+class SVC(KernelClassifier):
     """Support vector classifier.
 
         minimise over w, b    1/2 |w|^2 + sum_i C_i max(0, 1 - y_i (<w, phi(x_i)> + b))
@@ -51,15 +37,17 @@ class SVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn
     class_weight
         None, "balanced", or a dictionary from label to a factor on C.
     solver
-        "auto" or "qp"; or a `maxmargin.solvers.Solver`, which brings its own tol, max_iter, max_seconds, n_jobs and
-        random_state: those of the estimator are not used then.
+        "auto", "qp", or one of the lectures' algorithms: "smo-simple" (free intercept), "osuna", "dcd" (intercept
+        "augmented" or "none"); or a `maxmargin.solvers.Solver`, which brings its own tol, max_iter, max_seconds,
+        n_jobs and random_state: those of the estimator are not used then.
     intercept
         "free", "augmented" (penalised: the kernel k + 1) or "none".
     max_iter, max_seconds
         Budgets, the seconds for the whole fit; -1 and None mean no limit. The model so far, with its certificate, is
         the result.
     memory, cache_size
-        Byte budget for kernel rows, as "2GB" or a number; `cache_size` is scikit-learn's name for it, in megabytes.
+        Byte budget for kernel rows, as "2GB" or a number; None leaves it to the solver. `cache_size` is scikit-learn's
+        name for it, in megabytes; give one of the two.
     n_jobs
         Threads; None means all cores.
     device
@@ -67,11 +55,15 @@ class SVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn
     decision_function_shape, break_ties
         As in scikit-learn, for more than two classes.
     probability
-        False: this version has no probabilities.
+        True makes `predict_proba` and `predict_log_proba` available: five more fits on parts of the data. The most
+        probable class is always the predicted one; `maxmargin.estimators.probabilities` says how, and at what price.
+        Scikit-learn removes its own in version 1.11; this one stays.
     verbose
         1 shows the progress of the fit in one line; 0 is silent.
-    shrinking, random_state
-        Accepted for compatibility; a solver that has no use for them ignores them.
+    random_state
+        Seed of the folds of `probability`, and of solvers that draw rows; None means 0.
+    shrinking
+        Accepted for compatibility; the solver decides.
 
     Attributes
     ----------
@@ -79,10 +71,14 @@ class SVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn
         How far the model is from optimal; `.parts` has one a pair of classes where there are more than two.
     history_ : History
         Primal, dual and gap at each check (a list of them for more than two classes).
-    support_, support_vectors_, n_support_, dual_coef_, intercept_
-        As in scikit-learn.
+    support_, support_vectors_, n_support_, dual_coef_, intercept_, coef_, class_weight_, shape_fit_, fit_status_
+        As in scikit-learn: `dual_coef_` and `coef_` are sparse after a fit of sparse rows.
+    n_iter_
+        Passes of the solver, one number a pair of classes.
     classes_
         The labels that have rows with positive weights.
+    probA_, probB_
+        Slopes and shifts of the sigmoids, one a pair of classes, in scikit-learn's signs; the shifts are 0.
 
     Examples
     --------
@@ -93,8 +89,6 @@ class SVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn
     >>> model.certificate_.relative_gap < 1e-8
     True
     """
-
-    classes_: Labels
 
     def __init__(
         self,
@@ -107,7 +101,7 @@ class SVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn
         shrinking: bool = True,
         probability: bool = False,
         tol: float = 1e-3,
-        cache_size: float = 200,
+        cache_size: float | None = None,
         class_weight: Any = None,
         verbose: bool | int = False,
         max_iter: int | None = -1,
@@ -160,120 +154,7 @@ class SVC(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn
         """
         self._check_choices()
         C, intercept = check_cost(self.C), check_intercept(self.intercept)
-        X = self._check_kernel_input(X, reset=True)
-        y, labels = check_labels(y)
-        check_same_length(X, y)
-        weight = check_weights(sample_weight, len(y))
-        kernel = self._make_kernel(X, weight)
-        classes, factors = present_classes(self.class_weight, labels, y, weight)
-        specifications = [
-            Specification(
-                task=task,
-                loss=HardMargin() if np.isinf(C) else Hinge(),
-                C=C,
-                intercept=intercept,
-                kernel=kernel,
-                class_weight=factors,
-            )
-            for task in _tasks_of(classes)
-        ]
-        training = self._train(specifications, X, y, weight)
-        self.classes_, self._kernel = classes, kernel
-        self._store(training.points, X, y)
-        self._conclude(training, self._points())
+        loss = HardMargin() if np.isinf(C) else Hinge()
+        X, y, weight, classes, factors = self._check_all(X, y, sample_weight)
+        self._train_pairs(X, y, weight, classes, factors, loss=loss, C=C, intercept=intercept)
         return self
-
-    def _check_choices(self) -> None:
-        if self.probability not in (False, "deprecated"):
-            raise ParameterError("probability=True is not there yet; decision_function gives scores.")
-        check_choice("decision_function_shape", self.decision_function_shape, ("ovr", "ovo"))
-
-    def _tasks(self) -> list[Pair]:
-        return _tasks_of(self.classes_)
-
-    def _pair_numbers(self) -> list[tuple[int, int]]:
-        return list(combinations(range(len(self.classes_)), 2))
-
-    def _store(self, points: list[Point], X: Rows, y: Labels) -> None:
-        n_classes = len(self.classes_)
-        support = sorted_by_class(np.unique(np.concatenate([p.support for p in points])), y, self.classes_)
-        self._store_support(X, support)
-        self._support_class = np.searchsorted(self.classes_, y[support])
-        self.n_support_ = np.bincount(self._support_class, minlength=n_classes).astype(np.int32)
-        self.intercept_ = np.array([float(np.asarray(p.bias)) for p in points])
-        self.dual_coef_ = np.zeros((n_classes - 1, len(support)))
-        for (first, second), point in zip(self._pair_numbers(), points, strict=True):
-            beta = point.everywhere(len(y))[support]
-            for row, members in self._places(first, second):
-                self.dual_coef_[row, members] = beta[members]
-
-    def _places(self, first: int, second: int) -> list[tuple[int, RowIndex]]:
-        """Where `dual_coef_` keeps the coefficients of a pair: (row, support rows) of its first and second class."""
-        of_first = np.flatnonzero(self._support_class == first)
-        of_second = np.flatnonzero(self._support_class == second)
-        return [(second - 1, of_first), (first, of_second)]
-
-    def _machine_coefficients(self) -> Matrix:
-        """One column a pair, one row a support vector."""
-        if len(self.classes_) == 2:
-            return self.dual_coef_.T
-        columns = np.zeros((len(self.support_), len(self.intercept_)))
-        for k, (first, second) in enumerate(self._pair_numbers()):
-            for row, members in self._places(first, second):
-                columns[members, k] = self.dual_coef_[row, members]
-        return columns
-
-    def _points(self) -> list[Point]:
-        if len(self.classes_) == 2:
-            return [Point(self.support_, self.dual_coef_[0], None, self.intercept_[0:1], self._kept_vectors())]
-        columns = self._machine_coefficients()
-        points = []
-        for k, pair in enumerate(self._pair_numbers()):
-            members = np.flatnonzero(np.isin(self._support_class, pair) & (columns[:, k] != 0.0))
-            vectors = self._kept_vectors(members)
-            points.append(Point(self.support_[members], columns[members, k], None, self.intercept_[k : k + 1], vectors))
-        return points
-
-    def decision_function(self, X: Rows) -> Vector:
-        """Scores: one a row for two classes, otherwise one a class ("ovr") or one a pair ("ovo")."""
-        check_is_fitted(self)
-        f = self._scores(X, self._machine_coefficients()) + self.intercept_
-        if len(self.classes_) == 2:
-            return f[:, 0]
-        if self.decision_function_shape == "ovo":
-            return f
-        scores: Matrix = _ovr_decision_function(f < 0.0, -f, len(self.classes_))
-        return scores
-
-    def predict(self, X: Rows) -> Labels:
-        """Labels of rows: the side of the boundary for two classes, otherwise the class with most votes."""
-        check_is_fitted(self)
-        if self.break_ties and self.decision_function_shape == "ovo":
-            raise ParameterError("break_ties must be False when decision_function_shape is 'ovo'")
-        f = self._scores(X, self._machine_coefficients()) + self.intercept_
-        if len(self.classes_) == 2:
-            return np.asarray(self.classes_[(f[:, 0] > 0.0).astype(np.intp)])
-        if self.break_ties:
-            return np.asarray(self.classes_[np.argmax(_ovr_decision_function(f < 0.0, -f, len(self.classes_)), axis=1)])
-        votes = np.zeros((len(f), len(self.classes_)), dtype=np.intp)
-        for k, (first, second) in enumerate(self._pair_numbers()):
-            votes[:, first] += f[:, k] > 0.0
-            votes[:, second] += f[:, k] <= 0.0
-        return np.asarray(self.classes_[np.argmax(votes, axis=1)])
-
-    def margins(self, X: Rows, y: Labels) -> Margins:
-        """Functional and geometric margin, slack and category of each row; for two classes."""
-        check_is_fitted(self)
-        if len(self.classes_) != 2:
-            raise DataError(f"margins are those of two classes; this model has {len(self.classes_)}.")
-        targets = self._tasks()[0].targets(check_known_labels(y, self.classes_))
-        length = float(self._weight_lengths(self._machine_coefficients())[0])
-        return margins_of(self.decision_function(X), targets, length)
-
-
-def _tasks_of(classes: Labels) -> list[Pair]:
-    """The sub-problems. Two classes: the second is positive. More: the first of each pair is, as in LIBSVM."""
-    labels = classes.tolist()
-    if len(labels) == 2:
-        return [Pair(negative=labels[0], positive=labels[1])]
-    return [Pair(negative=later, positive=earlier) for earlier, later in combinations(labels, 2)]

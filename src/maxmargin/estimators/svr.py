@@ -4,22 +4,15 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-import numpy as np
-from sklearn.base import RegressorMixin
-
-from maxmargin._types import Labels, Matrix, Rows, Vector
-from maxmargin.certificates import Point
-from maxmargin.estimators.kernel_machine import KernelMachine
+from maxmargin._types import Labels, Rows, Vector
+from maxmargin.estimators.kernel_regressor import KernelRegressor
 from maxmargin.estimators.machine import all_or_nothing
 from maxmargin.estimators.parameters import check_epsilon, check_finite_cost, check_intercept
-from maxmargin.estimators.validation import check_numbers, check_same_length, check_weights
 from maxmargin.kernels import Kernel
-from maxmargin.losses import EpsilonInsensitive
-from maxmargin.problems import Regression, Specification
 from maxmargin.solvers import Solver
 
 
-class SVR(RegressorMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn is untyped
+class SVR(KernelRegressor):
     """Epsilon-insensitive support vector regression.
 
         minimise over w, b    1/2 |w|^2 + sum_i C_i max(0, |<w, phi(x_i)> + b - y_i| - epsilon)
@@ -53,7 +46,7 @@ class SVR(RegressorMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn 
         C: float = 1.0,
         epsilon: float = 0.1,
         shrinking: bool = True,
-        cache_size: float = 200,
+        cache_size: float | None = None,
         verbose: bool | int = False,
         max_iter: int | None = -1,
         random_state: Any = None,
@@ -87,34 +80,7 @@ class SVR(RegressorMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn 
     def fit(self, X: Rows, y: Labels, sample_weight: Vector | None = None) -> SVR:
         """Train on rows X with targets y; `sample_weight` is a factor on C of each row."""
         C, intercept = check_finite_cost(self.C), check_intercept(self.intercept)
-        X = self._check_kernel_input(X, reset=True)
-        y = check_numbers(y)
-        check_same_length(X, y)
-        weight = check_weights(sample_weight, len(y))
-        kernel = self._make_kernel(X, weight)
-        loss = EpsilonInsensitive(check_epsilon(self.epsilon))
-        specification = Specification(task=Regression(), loss=loss, C=C, intercept=intercept, kernel=kernel)
-        training = self._train([specification], X, y, weight)
-        self._kernel = kernel
-        self._store(training.points[0], X)
-        self._conclude(training, self._points())
+        epsilon = check_epsilon(self.epsilon)
+        X, y, weight, kernel = self._check_all(X, y, sample_weight)
+        self._train_tube(X, y, weight, kernel=kernel, C=C, epsilon=epsilon, intercept=intercept)
         return self
-
-    def _store(self, point: Point, X: Rows) -> None:
-        self._store_support(X, point.support)
-        self.n_support_ = np.array([len(point.support)], dtype=np.int32)
-        self.dual_coef_ = point.coefficients[None, :]
-        self.intercept_ = np.array([float(np.asarray(point.bias))])
-
-    def _machine_coefficients(self) -> Matrix:
-        return self.dual_coef_.T
-
-    def _points(self) -> list[Point]:
-        return [Point(self.support_, self.dual_coef_[0], None, self.intercept_[0:1], self._kept_vectors())]
-
-    def predict(self, X: Rows) -> Vector:
-        """Predicted targets of rows."""
-        from sklearn.utils.validation import check_is_fitted
-
-        check_is_fitted(self)
-        return (self._scores(X, self._machine_coefficients()) + self.intercept_)[:, 0]

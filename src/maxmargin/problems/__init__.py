@@ -6,7 +6,7 @@ from maxmargin.problems.linear import LinearProblem, linear_scores
 from maxmargin.problems.problem import Pieces, Problem
 from maxmargin.problems.solution import History, Solution, Status
 from maxmargin.problems.specification import Specification
-from maxmargin.problems.tasks import AllClasses, OneVersusRest, Pair, Regression, Task
+from maxmargin.problems.tasks import AllClasses, OneClass, OneVersusRest, Pair, Regression, Task
 
 __all__ = [
     "AllClasses",
@@ -14,6 +14,7 @@ __all__ = [
     "Intercept",
     "KernelProblem",
     "LinearProblem",
+    "OneClass",
     "OneVersusRest",
     "Pair",
     "Pieces",

@@ -15,6 +15,7 @@ from maxmargin._types import Matrix, RowIndex, Rows, Vector
 from maxmargin.data import ArraySource, as_double
 from maxmargin.data.source import blocks
 from maxmargin.kernels import Kernel, Linear
+from maxmargin.kernels.panels import Panels
 from maxmargin.problems.problem import Pieces, Problem
 
 _TILE_ROWS = 1024
@@ -24,6 +25,10 @@ _MAX_EXAMINED = 2000  # rows up to which the eigenvalues of an unknown kernel ar
 
 def combine_columns(kernel: Kernel, A: Rows, train: Rows, columns: RowIndex, beta: Vector) -> Vector:
     """sum_j beta_j k(a, train[columns_j]) for every row a of A, in tiles and in double precision."""
+    if kernel.on == "vectors" and len(columns) > 0:
+        panels = Panels.of(kernel, train[columns], single=False)
+        if panels is not None and panels.suits(A):
+            return panels.combine_all(A, beta.reshape(len(beta), -1)).reshape(A.shape[0], *beta.shape[1:])
     total = np.zeros((A.shape[0] if hasattr(A, "shape") else len(A), *beta.shape[1:]))
     for left in range(0, len(columns), _TILE_COLUMNS):
         part = slice(left, left + _TILE_COLUMNS)
@@ -43,6 +48,8 @@ class KernelProblem(Problem):
 
     source: ArraySource
     kernel: Kernel = Linear()  # noqa: RUF009 - a frozen value
+    nu: float | None = None
+    """Share of rows that may be margin errors, where that is given in place of C (or of epsilon)."""
 
     @property
     def objective(self) -> str:
@@ -86,6 +93,13 @@ class KernelProblem(Problem):
             return np.array(self.kernel.columns(X, self.source.X, self.row_positions[which]), dtype=np.float64)
         return np.asarray(self.kernel.block(X, X), dtype=np.float64)
 
+    def kernel_rows(self, rows: RowIndex) -> Matrix:
+        """k(x_i, x_j) of some rows against all."""
+        X = self.source.take(slice(None))
+        if self.kernel.on == "matrix":
+            return np.asarray(self.kernel.columns(self.source.take(rows), self.source.X, self.row_positions))
+        return np.asarray(self.kernel.block(self.source.take(rows), X))
+
     def diagonal(self) -> Vector:
         """k(x_i, x_i) of every row."""
         if self.kernel.on == "matrix":
@@ -98,8 +112,17 @@ class KernelProblem(Problem):
         """K beta in tiles; only columns with beta_j != 0 are formed."""
         active = np.flatnonzero(beta if beta.ndim == 1 else np.any(beta != 0.0, axis=1))
         columns = self.row_positions[active]
+        if self.kernel.on == "vectors":
+            return combine_columns(self.kernel, self.source.take(slice(None)), self.source.X, columns, beta[active])
         return np.concatenate(
             [combine_columns(self.kernel, b.X, self.source.X, columns, beta[active]) for b in blocks(self.source)]
+        )
+
+    def scores_at(self, rows: RowIndex, beta: Vector) -> Vector:
+        """Scores of some rows."""
+        active = np.flatnonzero(beta)
+        return combine_columns(
+            self.kernel, self.source.take(rows), self.source.X, self.row_positions[active], beta[active]
         )
 
     def combination_scores(self, beta: Vector) -> Vector:

@@ -120,3 +120,5 @@ class Solution:
     solver: str
     passes: float
     seconds: float
+    margin: float | None = None
+    """The margin rho, or the width epsilon of the tube, that nu led to."""

@@ -36,6 +36,8 @@ class Specification:
     penalty: Penalty = L2()  # noqa: RUF009 - a frozen value
     class_weight: tuple[tuple[Any, float], ...] = field(default=())
     """Factor on C of each label that has one."""
+    nu: float | None = None
+    """Share of rows that may be margin errors; a certificate is about the C or epsilon that it led to, not about it."""
 
     def problem(self, X: Rows, y: Labels, sample_weight: Vector | None = None) -> tuple[Problem, RowIndex | None]:
         """The problem on these data, and the positions of the rows it uses (None for all).
@@ -55,7 +57,7 @@ class Specification:
         source = ArraySource(X, targets, weight, rows)
         if self.kernel is None:
             return LinearProblem(source, self.loss, self.C, self.intercept, self.penalty), rows
-        return KernelProblem(source, self.loss, self.C, self.intercept, self.kernel), rows
+        return KernelProblem(source, self.loss, self.C, self.intercept, self.kernel, self.nu), rows
 
     def _row_weights(self, labels: Labels, sample_weight: Vector | None) -> Vector:
         weight = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)

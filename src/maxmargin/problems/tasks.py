@@ -64,6 +64,22 @@ class Pair(Task):
 
 
 @dataclass(frozen=True)
+class OneClass(Task):
+    """All rows, on the same side; labels have no meaning."""
+
+    def rows(self, y: Labels) -> None:
+        """All."""
+        return
+
+    def targets(self, y: Labels) -> Vector:
+        """+1."""
+        return np.ones(len(y))
+
+    def __str__(self) -> str:
+        return "one class"
+
+
+@dataclass(frozen=True)
 class OneVersusRest(Task):
     """All rows: +1 for `positive`, -1 for every other class."""
 

@@ -13,16 +13,24 @@ from maxmargin.solvers.solver import Solver
 SOLVERS = {
     "Automatic": "automatic",
     "AveragedSGD": "averaged_sgd",
+    "Blocks": "blocks",
     "DualDescent": "dcd",
+    "FullGradient": "kernel_gradient",
     "Implicit": "implicit",
+    "KernelAutomatic": "kernel_automatic",
+    "KernelDescent": "kernel_descent",
+    "KernelLeastSquares": "kernel_least_squares",
     "LeastSquares": "least_squares",
     "MulticlassDescent": "multiclass_descent",
     "MulticlassInterior": "multiclass_interior",
     "Multipliers": "multipliers",
     "Newton": "newton",
+    "OneAtATime": "kernel_gradient",
+    "Osuna": "osuna",
     "Pairs": "pairs",
     "Pegasos": "pegasos",
     "QP": "qp",
+    "SimpleSMO": "smo_simple",
     "SoftmaxNewton": "softmax_newton",
     "SparseNewton": "sparse_newton",
     "Subgradient": "subgradient",
@@ -45,7 +53,17 @@ _LINEAR = {
     "sparse": "SparseNewton",
     "subgradient": "Subgradient",
 }
-_KERNEL = {"auto": "QP", "qp": "QP"}
+_KERNEL = {"auto": "KernelAutomatic", "blocks": "Blocks", "dcd": "KernelDescent", "osuna": "Osuna", "qp": "QP", "smo-simple": "SimpleSMO"}
+
+_KERNEL_REGRESSION = {
+    "auto": "KernelLeastSquares",
+    "closed-form": "KernelLeastSquares",
+    "conjugate-gradients": "KernelLeastSquares",
+    "full-gradient": "FullGradient",
+    "one-at-a-time": "OneAtATime",
+    "qp": "QP",
+}
+"""For the squared loss with a kernel, which is a system of linear equations."""
 
 
 def solver_class(name: str) -> type[Solver]:
@@ -74,11 +92,26 @@ def solver_named(name: str | Solver, *, linear: bool, **settings: Any) -> Solver
         raise ParameterError(
             f"solver={name!r} is for linear machines such as LinearSVC. Known here: {', '.join(known)}."
         )
+    if isinstance(name, str) and name in _KERNEL_REGRESSION and name not in known:
+        raise ParameterError(f"solver={name!r} is for KernelRegression. Known here: {', '.join(known)}.")
     if not isinstance(name, str) or name not in known:
         raise unknown_name("solver", name, known)
     kind = solver_class(known[name])
     has = {field.name for field in fields(kind)}
     return kind(**{key: value for key, value in settings.items() if key in has})
+
+
+def kernel_regression_solver(name: str | Solver, **settings: Any) -> Solver:
+    """The solver of that name for kernel least squares, likewise."""
+    if isinstance(name, Solver):
+        return name
+    if isinstance(name, str) and name not in _KERNEL_REGRESSION and name in {**_LINEAR, **_KERNEL}:
+        raise not_suited(name, "the squared loss with a kernel", _KERNEL_REGRESSION)
+    if not isinstance(name, str) or name not in _KERNEL_REGRESSION:
+        raise unknown_name("solver", name, _KERNEL_REGRESSION)
+    kind = solver_class(_KERNEL_REGRESSION[name])
+    has = {field.name for field in fields(kind)}
+    return kind(**{key: value for key, value in {**settings, "method": name}.items() if key in has})
 
 
 def for_all_classes(solver: Solver) -> Solver:

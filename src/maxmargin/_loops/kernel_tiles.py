@@ -1,0 +1,122 @@
+"""From inner products to kernel values while a tile is in the cache; and inner products of sparse rows.
+
+A tile has one row for each row a of a batch and one column for each row b of a panel. Rows are scaled beforehand
+(`kernels.panels`), so that
+
+    Gaussian      k = exp(<a, b> - 1/2 |a|^2 - 1/2 |b|^2)
+    polynomial    k = (<a, b> + coef0)^degree
+
+Values go to row `places[i]` of `out`, from column `first` on.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxmargin._loops.compiling import elementwise_loop, fast_loop
+from maxmargin._loops.exponential import exp_double, exp_single
+
+
+@elementwise_loop
+def gaussian_single(
+    products: NDArray[np.float32],
+    left: NDArray[np.float32],
+    right: NDArray[np.float32],
+    places: NDArray[np.int64],
+    first: int,
+    out: NDArray[np.float32],
+) -> None:
+    """exp of a tile, in single precision."""
+    for i in range(products.shape[0]):
+        values, row, shift = products[i], out[places[i], first : first + products.shape[1]], left[i]
+        for j in range(values.shape[0]):
+            row[j] = exp_single(min(values[j] - shift - right[j], np.float32(0.0)))
+
+
+@elementwise_loop
+def gaussian_double(
+    products: NDArray[np.float64],
+    left: NDArray[np.float64],
+    right: NDArray[np.float64],
+    places: NDArray[np.int64],
+    first: int,
+    out: NDArray[Any],
+) -> None:
+    """exp of a tile, in double precision; `out` may be single."""
+    for i in range(products.shape[0]):
+        values, row, shift = products[i], out[places[i], first : first + products.shape[1]], left[i]
+        for j in range(values.shape[0]):
+            row[j] = exp_double(min(values[j] - shift - right[j], 0.0))
+
+
+@elementwise_loop
+def powers(
+    products: NDArray[Any], coef0: float, degree: int, places: NDArray[np.int64], first: int, out: NDArray[Any]
+) -> None:
+    """(product + coef0)^degree, in the precision of the products; degree 1 and coef0 = 0 is the linear kernel."""
+    constant = products.dtype.type(coef0)
+    for i in range(products.shape[0]):
+        values, row = products[i], out[places[i], first : first + products.shape[1]]
+        for j in range(values.shape[0]):
+            base = values[j] + constant
+            power = base
+            for _ in range(degree - 1):
+                power *= base
+            row[j] = power
+
+
+@fast_loop
+def sparse_products(
+    values: NDArray[Any],
+    columns: NDArray[Any],
+    starts: NDArray[Any],
+    panel: NDArray[Any],
+    products: NDArray[Any],
+) -> None:
+    """Inner products of CSR rows with the columns of a dense panel, four entries at a time."""
+    for i in range(products.shape[0]):
+        row = products[i]
+        for j in range(row.shape[0]):
+            row[j] = 0.0
+        k, end = np.int64(starts[i]), np.int64(starts[i + 1])
+        while k + 4 <= end:
+            v0, v1, v2, v3 = values[k], values[k + 1], values[k + 2], values[k + 3]
+            p0, p1 = panel[columns[k]], panel[columns[k + 1]]
+            p2, p3 = panel[columns[k + 2]], panel[columns[k + 3]]
+            for j in range(row.shape[0]):
+                row[j] += v0 * p0[j] + v1 * p1[j] + v2 * p2[j] + v3 * p3[j]
+            k += 4
+        while k < end:
+            v0, p0 = values[k], panel[columns[k]]
+            for j in range(row.shape[0]):
+                row[j] += v0 * p0[j]
+            k += 1
+
+
+@fast_loop
+def scattered_products(
+    left: NDArray[Any],
+    values: NDArray[Any],
+    columns: NDArray[Any],
+    starts: NDArray[Any],
+    first: int,
+    total: NDArray[Any],
+    products: NDArray[Any],
+) -> None:
+    """Inner products of a few rows, which stand as columns in `left`, with CSR rows `first` and on.
+
+    Each entry of a CSR row meets one line of `left`, which holds that feature of all the few rows.
+    """
+    few = left.shape[1]
+    for j in range(products.shape[1]):
+        for t in range(few):
+            total[t] = 0.0
+        for k in range(starts[first + j], starts[first + j + 1]):
+            value, line = values[k], left[columns[k]]
+            for t in range(few):
+                total[t] += value * line[t]
+        for t in range(products.shape[0]):
+            products[t, j] = total[t]

@@ -1,0 +1,163 @@
+"""The dual of a kernel machine as a minimum over signed coefficients with bounds and kinks.
+
+    minimise over beta    1/2 beta' K beta - target' beta + sum_i tube_i |beta_i| + 1/2 sum_i ridge_i beta_i^2
+    subject to            lower_i <= beta_i <= upper_i, and the sums of beta that the intercept fixes
+
+    hinge                       target = y, beta between 0 and y C
+    epsilon-insensitive         target = y, beta between -C and C, tube = epsilon
+    squared hinge and tube      the same without an upper bound, ridge = 1 / (2 C)
+
+    free intercept              the sum of all beta is 0
+    augmented intercept         no sum is fixed; the kernel is k + s^2
+    no intercept                no sum is fixed
+
+A variable without a partner is paired with one that costs nothing and has no bounds: a row of zeros. So every step is a
+pair step, whatever the intercept.
+
+The machines with nu (`nu` of the problem, a share of the rows; n is the sum of their weights c_i):
+
+    nu classification    0 <= y_i beta_i <= c_i; the sums over each class are +nu n / 2 and -nu n / 2; target = 0
+    one class            0 <= beta_i <= c_i; the sum is nu n; target = 0
+    nu regression        two variables a row, one in [0, C c_i], one in [-C c_i, 0]; target = y for both;
+                         the sums over each kind are +C nu n / 2 and -C nu n / 2
+
+There each kind of variable is a group: pairs are formed inside groups, and each has an intercept r of its own, the
+slope that its free variables share. From the two of them follow the intercept and the margin rho (or the width epsilon
+of the tube) that nu stands for:
+
+    classification    b = -(r_1 + r_2) / 2,  rho = (r_1 - r_2) / 2;    one class    rho = r_1
+    regression        b = -(r_1 + r_2) / 2,  epsilon = (r_2 - r_1) / 2
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from maxmargin._types import RowIndex, Vector
+from maxmargin.errors import ParameterError
+from maxmargin.losses import ResidualLoss
+from maxmargin.problems import KernelProblem
+
+
+@dataclass(frozen=True)
+class Variables:
+    """Bounds and linear terms, one entry a variable."""
+
+    lower: Vector
+    upper: Vector
+    target: Vector
+    tube: Vector
+    ridge: Vector
+    start: Vector
+    """A feasible point."""
+    groups: tuple[RowIndex, ...]
+    """Variables whose sum is kept; pairs are formed inside."""
+    rows: RowIndex
+    """The row that each variable belongs to; -1 for the row of zeros."""
+    constant: float = 0.0
+    """What the intercept adds to every kernel value."""
+    is_free: bool = True
+    """Whether each group has an intercept of its own."""
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.rows.max(initial=-1)) + 1
+
+    @classmethod
+    def of(cls, problem: KernelProblem) -> Variables:
+        """The variables of a problem."""
+        if problem.nu is not None:
+            return _with_nu(problem, problem.nu)
+        box = problem.loss.dual_box(problem.costs)
+        if box is None:
+            raise ParameterError(
+                f"pair steps are for losses whose dual is a quadratic program, not the {problem.loss.name} loss."
+            )
+        ends = problem.coefficients(box.lower), problem.coefficients(box.upper)
+        target = problem.coefficients(box.linear)
+        if isinstance(problem.loss, ResidualLoss):
+            target = target + problem.targets
+        n = problem.n_rows
+        variables = cls(
+            lower=np.minimum(*ends),
+            upper=np.maximum(*ends),
+            target=target,
+            tube=box.absolute,
+            ridge=box.diagonal,
+            start=np.zeros(n),
+            groups=(np.arange(n),),
+            rows=np.arange(n),
+        )
+        return variables if problem.intercept.is_free else variables._with_row_of_zeros(problem.intercept.scale)
+
+    def _with_row_of_zeros(self, scale: float) -> Variables:
+        n = len(self.lower)
+        return Variables(
+            lower=np.append(self.lower, -np.inf),
+            upper=np.append(self.upper, np.inf),
+            target=np.append(self.target, 0.0),
+            tube=np.append(self.tube, 0.0),
+            ridge=np.append(self.ridge, 0.0),
+            start=np.append(self.start, 0.0),
+            groups=(np.arange(n + 1),),
+            rows=np.append(self.rows, -1),
+            constant=scale**2,
+            is_free=False,
+        )
+
+    def combined(self, beta: Vector) -> Vector:
+        """Coefficients of the rows."""
+        given = self.rows >= 0
+        return np.bincount(self.rows[given], weights=beta[given], minlength=self.n_rows)
+
+
+def _with_nu(problem: KernelProblem, nu: float) -> Variables:
+    """The variables of a machine with nu; its start fills the first rows of each group up to their bounds."""
+    y, weight = problem.targets, problem.source.weight
+    total = nu * float(np.sum(weight))
+    zero = np.zeros(problem.n_rows)
+    if isinstance(problem.loss, ResidualLoss):
+        bound, n = problem.costs, problem.n_rows
+        half = _filled(bound, 0.5 * problem.C * total)
+        return Variables(
+            lower=np.concatenate([zero, -bound]),
+            upper=np.concatenate([bound, zero]),
+            target=np.concatenate([y, y]),
+            tube=np.zeros(2 * n),
+            ridge=np.zeros(2 * n),
+            start=np.concatenate([half, -half]),
+            groups=(np.arange(n), np.arange(n, 2 * n)),
+            rows=np.concatenate([np.arange(n), np.arange(n)]),
+        )
+    start, groups = zero.copy(), []
+    share = 0.5 * total if problem.intercept.is_free else total
+    for sign in (1.0, -1.0) if problem.intercept.is_free else (1.0,):
+        members = np.flatnonzero(y == sign)
+        most = float(np.sum(weight[members]))
+        if share > most * (1.0 + 1e-12):
+            raise ParameterError(
+                f"specified nu is infeasible: nu={nu:g} asks for multipliers that add up to {share:g} in each class, "
+                f"and one class allows no more than {most:g}. The largest nu for these data is "
+                f"{nu * most / share:.6g}."
+            )
+        start[members] = sign * _filled(weight[members], share)
+        groups.append(members)
+    return Variables(
+        lower=np.minimum(0.0, y * weight),
+        upper=np.maximum(0.0, y * weight),
+        target=zero,
+        tube=zero,
+        ridge=zero,
+        start=start,
+        groups=tuple(groups),
+        rows=np.arange(problem.n_rows),
+    )
+
+
+def _filled(bounds: Vector, total: float) -> Vector:
+    """Bounds taken one after the other until their sum is `total`."""
+    before = np.cumsum(bounds) - bounds
+    return np.asarray(np.clip(total - before, 0.0, bounds))

@@ -1,0 +1,130 @@
+"""Kernel values as a working-set method wants them: squares of some rows, and the change of scores.
+
+    square     k(x_i, x_j) among the rows of a working set, stored, because pair steps read them again and again
+    change     sum_j step_j k(x_i, x_j) of every row i, for the rows j whose coefficient moved: each value is used
+               once, so it is summed up straight out of the cache and never stored
+
+Rows that are active for a while (`ActiveRows`) have kernel rows among themselves, each computed when its coefficient
+first moves, and then kept.
+
+A kernel that has no fast form may be anybody's function, and slow. Its values are stored once and for all where they
+fit, and else asked for again.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxmargin._loops.working_sets import add_rows, gather, mirror
+from maxmargin._types import RowIndex, Vector
+from maxmargin.backends.threads import over_ranges
+from maxmargin.kernels.panels import Panels
+from maxmargin.problems import KernelProblem
+
+_BRIEF_VALUES = 500_000  # kernel values that one thread adds up before another has woken
+_CHUNK_VALUES = 1 << 22  # of an unknown kernel, asked for at a time
+
+
+class KernelValues:
+    """Kernel values between the used rows of a problem, in single precision."""
+
+    def __init__(self, problem: KernelProblem, budget: int):
+        self.problem, self.n_rows = problem, problem.n_rows
+        X = problem.source.take(slice(None))
+        self._panels = Panels.of(problem.kernel, X, single=True) if problem.kernel.on == "vectors" else None
+        self._fits = 4 * self.n_rows**2 <= budget
+
+    def columns(self, rows: RowIndex) -> Panels | None:
+        """The given rows as columns, ready for `fill_columns`."""
+        return None if self._panels is None else self._panels.only(rows)
+
+    def fill_columns(
+        self, rows: RowIndex, ready: Panels | None, columns: RowIndex, out: NDArray[np.float32], places: RowIndex
+    ) -> None:
+        """`fill` for columns that were made ready."""
+        if self._panels is None or ready is None:
+            self.fill(rows, columns, out, places)
+        else:
+            ready.fill(self._panels.own.part(rows), out, places)
+
+    def fill(self, rows: RowIndex, columns: RowIndex, out: NDArray[np.float32], places: RowIndex) -> None:
+        """k(x_i, x_j) for i in `rows` and j in `columns`, into the rows `places` of `out`."""
+        if self._panels is not None:
+            self._panels.only(columns).fill(self._panels.own.part(rows), out, places)
+            return
+        for part in self._chunks(rows):
+            values = self._matrix[rows[part]] if self._fits else self.problem.kernel_rows(rows[part])
+            out[places[part], : len(columns)] = values[:, columns]
+
+    def change(self, rows: RowIndex, steps: Vector) -> Vector:
+        """sum_j steps_j k(x_i, x_j) over the given rows j, for every row i."""
+        if self._panels is not None:
+            return self._panels.only(rows).combine(self._panels.own, steps[:, None])[:, 0]
+        if self._fits:
+            return np.asarray(steps @ self._matrix[rows], dtype=np.float64)
+        total = np.zeros(self.n_rows)
+        for part in self._chunks(rows):
+            total += steps[part] @ self.problem.kernel_rows(rows[part])
+        return total
+
+    @cached_property
+    def _matrix(self) -> NDArray[np.float32]:
+        matrix = np.empty((self.n_rows, self.n_rows), dtype=np.float32)
+        every = np.arange(self.n_rows)
+        for part in self._chunks(every):
+            matrix[part] = self.problem.kernel_rows(every[part])
+        return matrix
+
+    def _chunks(self, rows: RowIndex) -> list[slice]:
+        step = max(1, _CHUNK_VALUES // self.n_rows)
+        return [slice(first, first + step) for first in range(0, len(rows), step)]
+
+
+class ActiveRows:
+    """Some rows, and the kernel rows among them that were wanted so far."""
+
+    def __init__(self, values: KernelValues, rows: RowIndex, buffer: NDArray[np.float32]):
+        n = len(rows)
+        self.rows = rows
+        self._values, self._kept = values, buffer[: n * n].reshape(n, n)
+        self._slot_of = np.full(n, -1, dtype=np.int64)
+        self._filled = 0
+        self._columns = values.columns(rows)
+
+    def add(self, places: RowIndex, steps: Vector, F: Vector) -> None:
+        """F_i += sum_j steps_j k(x_i, x_j) over active rows j at the given places, for every active row i."""
+        slots = self._slots(places)
+        n_jobs = 1 if len(slots) * len(F) < _BRIEF_VALUES else None
+        over_ranges(
+            lambda start, end, stop: add_rows(self._kept, slots, steps, start, end, stop, F), len(F), n_jobs, brief=True
+        )
+
+    def fill_square(self, places: RowIndex, fresh: RowIndex, Q: NDArray[np.float32]) -> None:
+        """Rows and columns `fresh` of the kernel matrix Q among the active rows at the given places."""
+        slots = self._slot_of[places[fresh]]
+        present = slots >= 0
+        kept, targets, order = slots[present], fresh[present], np.argsort(places)
+        n_jobs = 1 if len(fresh) * len(places) < _BRIEF_VALUES else None
+        over_ranges(
+            lambda start, end, stop: gather(self._kept, kept, places, order, targets, start, end, stop, Q),
+            len(kept),
+            n_jobs,
+            brief=True,
+        )
+        missing = fresh[~present]
+        if len(missing):
+            self._values.fill(self.rows[places[missing]], self.rows[places], Q, missing)
+        if len(fresh) < len(places):
+            over_ranges(lambda start, end, stop: mirror(Q, fresh, start, end, stop), len(places), n_jobs, brief=True)
+
+    def _slots(self, places: RowIndex) -> RowIndex:
+        missing = places[self._slot_of[places] < 0]
+        if len(missing):
+            slots = np.arange(self._filled, self._filled + len(missing))
+            self._values.fill_columns(self.rows[missing], self._columns, self.rows, self._kept, slots)
+            self._slot_of[missing] = slots
+            self._filled += len(missing)
+        return self._slot_of[places]
