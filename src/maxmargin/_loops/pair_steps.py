@@ -14,6 +14,8 @@ A step raises i, the smallest slope of a rise, and lowers the j that promises mo
 
 by the exact minimum along the pair, cut at bounds and at zero, where a tube has its kink.
 
+Where there are several groups, each proposes a pair and the best is taken.
+
 Smallest and largest are found first block by block of 64, which vector instructions do, then inside the best block.
 """
 
@@ -41,8 +43,8 @@ class Box(NamedTuple):
     ridge: NDArray[np.float64]
     curvature: NDArray[np.float64]
     """Diagonal of Q, with the ridge."""
-    member: NDArray[np.bool_]
-    """Variables that may move."""
+    group: NDArray[np.int64]
+    """Pairs are formed inside groups."""
 
 
 @search_loop
@@ -80,8 +82,8 @@ def _partner(
     row: NDArray[Any],
     own: float,
     curvature: NDArray[np.float32],
-) -> tuple[int, float]:
-    """The j that promises most when it is lowered while i is raised, and the largest violation."""
+) -> tuple[int, float, float]:
+    """The j that promises most when it is lowered while i is raised, the largest violation, and what j promises."""
     n = F.shape[0]
     best_gain, best_start, widest = np.float32(0.0), -1, np.float32(0.0)
     bend = np.float32(own)
@@ -99,14 +101,14 @@ def _partner(
         if gain > best_gain:
             best_gain, best_start = gain, start
     if best_start < 0:
-        return -1, np.float64(widest)
+        return -1, np.float64(widest), 0.0
     best_gain, at = np.float32(-1.0), -1
     for k in range(best_start, min(best_start + _BLOCK, n)):
         apart = larger(np.float32(F[k] + fall[k] - slope), np.float32(0.0))
         quadratic = larger(bend + curvature[k] - np.float32(2.0) * np.float32(row[k]), _SINGLE_FLAT)
         if apart * apart / quadratic > best_gain:
             best_gain, at = apart * apart / quadratic, k
-    return at, np.float64(widest)
+    return at, np.float64(widest), np.float64(best_gain)
 
 
 @search_loop
@@ -154,39 +156,53 @@ def pair_steps(
     Row k of Q is `values[slots[k]]`; a negative slot is a row that is not there. Returns the number of steps, the
     violation, and the row that was missing for the next step, or -1.
     """
-    n = beta.shape[0]
-    rise, fall = np.empty(n), np.empty(n)
+    n, n_groups = beta.shape[0], 1
+    for k in range(n):
+        n_groups = max(n_groups, box.group[k] + 1)
+    rise, fall = np.full((n_groups, n), np.inf), np.full((n_groups, n), -np.inf)
     curvature = np.empty(n, dtype=np.float32)
     for k in range(n):
         curvature[k] = np.float32(box.curvature[k])
-        rise[k] = rise_of(beta[k], box.upper[k], box.tube[k]) if box.member[k] else np.inf
-        fall[k] = fall_of(beta[k], box.lower[k], box.tube[k]) if box.member[k] else -np.inf
-    i = _lowest(F, rise)
+        rise[box.group[k], k] = rise_of(beta[k], box.upper[k], box.tube[k])
+        fall[box.group[k], k] = fall_of(beta[k], box.lower[k], box.tube[k])
+    lowest = np.empty(n_groups, dtype=np.int64)
+    for g in range(n_groups):
+        lowest[g] = _lowest(F, rise[g])
     violation = np.inf
     for step in range(max_steps):
-        if i < 0:
-            return step, 0.0, -1
         if stop[0] != 0:
             return step, violation, -1
-        if slots[i] < 0:
-            return step, violation, i
-        raised = values[slots[i]]
-        slope = F[i] + rise[i]
-        j, violation = _partner(F, fall, slope, raised, box.curvature[i], curvature)
+        i, j, own, most, violation = -1, -1, 0, -1.0, 0.0
+        for g in range(n_groups):
+            candidate = lowest[g]
+            if candidate < 0:
+                continue
+            if slots[candidate] < 0:
+                return step, np.inf, candidate
+            slope = F[candidate] + rise[g, candidate]
+            row = values[slots[candidate]]
+            partner, apart, gain = _partner(F, fall[g], slope, row, box.curvature[candidate], curvature)
+            violation = max(violation, apart)
+            if partner >= 0 and gain > most:
+                i, j, own, most = candidate, partner, g, gain
         if j < 0 or violation <= tolerance:
             return step, violation, -1
         if slots[j] < 0:
             return step, violation, j
+        raised = values[slots[i]]
         quadratic = max(box.curvature[i] + box.curvature[j] - 2.0 * np.float64(raised[j]), _FLAT)
-        length = (F[j] + fall[j] - slope) / quadratic
+        length = (F[j] + fall[own, j] - F[i] - rise[own, i]) / quadratic
         up_to = 0.0 if box.tube[i] > 0.0 and beta[i] < 0.0 else box.upper[i]
         down_to = 0.0 if box.tube[j] > 0.0 and beta[j] > 0.0 else box.lower[j]
         length = min(length, up_to - beta[i], beta[j] - down_to)
         beta[i] = up_to if length >= up_to - beta[i] else beta[i] + length
         beta[j] = down_to if length >= beta[j] - down_to else beta[j] - length
-        rise[i], fall[i] = rise_of(beta[i], box.upper[i], box.tube[i]), fall_of(beta[i], box.lower[i], box.tube[i])
-        rise[j], fall[j] = rise_of(beta[j], box.upper[j], box.tube[j]), fall_of(beta[j], box.lower[j], box.tube[j])
+        for k in (i, j):
+            rise[own, k] = rise_of(beta[k], box.upper[k], box.tube[k])
+            fall[own, k] = fall_of(beta[k], box.lower[k], box.tube[k])
         F[i] += length * box.ridge[i]
         F[j] -= length * box.ridge[j]
-        i = _follow(F, rise, length, raised, values[slots[j]])
+        lowest[0] = _follow(F, rise[0], length, raised, values[slots[j]])
+        for g in range(1, n_groups):
+            lowest[g] = _lowest(F, rise[g])
     return max_steps, violation, -1

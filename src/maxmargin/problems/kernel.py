@@ -6,10 +6,11 @@ kernel matrix never exists as a whole.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from maxmargin._types import Matrix, RowIndex, Rows, Vector
 from maxmargin.data import ArraySource, as_double
@@ -50,6 +51,8 @@ class KernelProblem(Problem):
     kernel: Kernel = Linear()  # noqa: RUF009 - a frozen value
     nu: float | None = None
     """Share of rows that may be margin errors, where that is given in place of C (or of epsilon)."""
+    stored: NDArray[np.float32] | None = field(default=None, repr=False, compare=False)
+    """Kernel values of the used rows among each other, where somebody has them: to search, not to certify."""
 
     @property
     def objective(self) -> str:

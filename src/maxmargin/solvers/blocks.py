@@ -24,54 +24,35 @@ matters.
 
 from __future__ import annotations
 
-import math
-import time
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from maxmargin._loops.pair_steps import Box, pair_steps
 from maxmargin._types import RowIndex, Vector
 from maxmargin.backends.threads import StopFlag, run_until_interrupted
 from maxmargin.errors import ParameterError
-from maxmargin.losses import ResidualLoss
-from maxmargin.problems import History, KernelProblem, Problem, Solution, Status
-from maxmargin.solvers.dual_variables import Variables
-from maxmargin.solvers.feasible import balanced
+from maxmargin.problems import KernelProblem, Problem, Solution, Status
+from maxmargin.solvers.ascent import Ascent, Look, Part
 from maxmargin.solvers.kernel_values import ActiveRows, KernelValues
 from maxmargin.solvers.solver import Solver
+from maxmargin.solvers.whole_ascent import WholeAscent
 
+_WHOLE = 1024  # rows up to which the whole kernel matrix is formed, in double precision
+_BRIEF = 500  # rows up to which a fit takes milliseconds
 _ACTIVE = 8192
+_SHARE = 0.3  # of all variables is active at least
 _SIZE = 2048
 _INNER_STEPS = 20_000  # of one round: milliseconds, so that Ctrl-C and budgets are heeded
 _ROUNDS = 200  # on the same active variables
 _INNER = 0.1  # of the violation is left inside a working set when a round ends
 _OUTER = 0.1  # of the violation is left among active variables when all slopes are formed again
 _SAMPLE = 64  # slopes that are compared with double precision
-_TRUSTED = 0.2  # of the tolerance may be lost to single precision
+_TRUSTED = 0.1  # of the tolerance may be lost to single precision
 _BUDGET = 1 << 30
-_PATIENCE = 5  # looks without a better dual before the fit counts as stalled
 _PAD = 16  # idle columns: lines a power of two apart would all want the same place in the cache
-
-
-class Look(NamedTuple):
-    """What the slopes tell, of each group."""
-
-    low: Vector
-    """Smallest slope of a rise."""
-    high: Vector
-    """Largest slope of a fall."""
-
-    @property
-    def violation(self) -> float:
-        """How far the worst pair is from optimal."""
-        return float(np.max(self.high - self.low))
-
-    @property
-    def middle(self) -> Vector:
-        """The slope that separates rises from falls."""
-        return 0.5 * (self.low + self.high)
 
 
 @dataclass(frozen=True)
@@ -81,7 +62,7 @@ class Blocks(Solver):
     memory
         Bytes for kernel values that are stored.
     active
-        Variables that have kernel rows among them, at least; fewer where the memory is less.
+        Variables that are active, at least.
     size
         Variables in a working set.
     """
@@ -95,144 +76,53 @@ class Blocks(Solver):
         """Solve from beta = 0, or from the coefficients of `start`."""
         if not isinstance(problem, KernelProblem):
             raise ParameterError(f"solver={self.name!r} is for kernel machines, not: {problem.objective}.")
-        ascent = _Ascent(problem, self, start)
-        _, interrupted = run_until_interrupted(ascent.run, brief=problem.n_rows <= 500)
+        few = problem.n_rows <= _WHOLE or (problem.stored is not None and problem.n_rows <= self.size)
+        ascent = WholeAscent(problem, self, start) if few else _Levels(problem, self, start)
+        _, interrupted = run_until_interrupted(ascent.run, brief=problem.n_rows <= _BRIEF)
         return ascent.solution(Status.INTERRUPTED if interrupted else ascent.status)
 
 
-class _Part:
-    """Some of the variables, with their slopes."""
+class _Levels(Ascent):
+    """All variables, active ones, and working sets."""
 
-    def __init__(self, variables: Variables, which: RowIndex, curvature: Vector, group: RowIndex, beta: Vector, F: Vector):
-        self.which = which
-        self.lower, self.upper = variables.lower[which], variables.upper[which]
-        self.tube, self.ridge = variables.tube[which], variables.ridge[which]
-        self.curvature, self.group, self.n_groups = curvature[which], group[which], len(variables.groups)
-        self.beta, self.F = beta[which], F[which]
-        self.rising, self.falling = np.empty(len(which)), np.empty(len(which))
-
-    def look(self) -> Look:
-        """Slopes in both directions."""
-        from maxmargin._loops.working_sets import look
-
-        low, high = look(self.F, self.beta, self.lower, self.upper, self.tube, self.rising, self.falling)
-        if self.n_groups == 1:
-            return Look(np.array([low]), np.array([high]))
-        groups = [self.group == g for g in range(self.n_groups)]
-        return Look(
-            np.array([np.min(self.rising[g], initial=np.inf) for g in groups]),
-            np.array([np.max(self.falling[g], initial=-np.inf) for g in groups]),
-        )
-
-    def most_violating(self, look: Look, count: int, carried: RowIndex) -> RowIndex:
-        """`count` variables, the carried ones among them, the others the worst: half to be raised, half lowered."""
-        if count >= len(self.which):
-            return np.arange(len(self.which))
-        middle = look.middle[self.group] if self.n_groups > 1 else look.middle[0]
-        gain_up, gain_down = middle - self.rising, self.falling - middle
-        gain_up[carried], gain_down[carried] = -np.inf, -np.inf
-        wanted = count - len(carried)
-        up = _largest(gain_up, wanted // 2)
-        gain_down[up] = -np.inf
-        down = _largest(gain_down, wanted - len(up))
-        return np.concatenate([carried, up, down])
-
-    def between(self) -> NDArray[np.bool_]:
-        """Variables that are at no bound and no kink."""
-        return (self.beta > self.lower) & (self.beta < self.upper) & (self.beta != 0.0)
-
-    def gain(self, look: Look) -> Vector:
-        """How much moving each variable would gain, a slope."""
-        middle = look.middle[self.group]
-        return np.maximum(middle - self.rising, self.falling - middle)
-
-
-class _Ascent:
-    """The state of one fit."""
+    settings: Blocks
 
     def __init__(self, problem: KernelProblem, settings: Blocks, start: Solution | None):
-        self.problem, self.settings = problem, settings
-        self.variables = Variables.of(problem)
-        budget = settings.memory or _BUDGET
+        super().__init__(problem, settings, start)
+        v, budget = self.variables, settings.memory or _BUDGET
         self.values = KernelValues(problem, budget)
-        self.history = History()
-        self.steps, self.status = 0, Status.BUDGET
-        v = self.variables
-        group = np.zeros(len(v.lower), dtype=np.int64)
-        for number, members in enumerate(v.groups):
-            group[members] = number
-        curvature = np.where(v.rows >= 0, problem.diagonal()[v.rows] + v.constant, 0.0) + v.ridge
-        n = len(v.lower)
+        self.curvature = np.where(v.rows >= 0, problem.diagonal()[v.rows] + v.constant, 0.0) + v.ridge
         # Kernel rows among the active variables, in single precision; the system gives memory when it is written to.
-        self.most_active = min(n, max(int(math.sqrt(budget / 4)), 64))
-        self._buffer: NDArray[np.float32] = np.empty(self.most_active**2, dtype=np.float32)
-        self.all = _Part(v, np.arange(n), curvature, group, self._begin(start), -v.target)
-        self.is_exact = not np.any(self.all.beta)
-        if not self.is_exact:
-            self._follow(np.flatnonzero(self.all.beta), self.all.beta[self.all.beta != 0.0])
-
-    def _begin(self, start: Solution | None) -> Vector:
-        v = self.variables
-        if start is None or self.problem.nu is not None:
-            return v.start.copy()
-        n = len(start.alpha)
-        beta = np.clip(self.problem.coefficients(start.alpha), v.lower[:n], v.upper[:n])
-        if not v.is_free:
-            return np.append(beta, 0.0)
-        # The heavier side gives way, which no bound forbids.
-        positive, negative = float(np.sum(beta[beta > 0.0])), -float(np.sum(beta[beta < 0.0]))
-        light = min(positive, negative)
-        scale = np.where(beta > 0.0, light / (positive or 1.0), light / (negative or 1.0))
-        return beta * scale
+        self._buffer: NDArray[np.float32] = np.empty(min(budget // 4, problem.n_rows**2), dtype=np.float32)
+        self.is_exact = True
+        moved = np.flatnonzero(self.all.beta)
+        self._follow(moved, self.all.beta[moved])
 
     def run(self, stop: StopFlag) -> None:
         """Active sets until the gap and the violation are within the tolerance."""
-        settings, whole = self.settings, self.all
-        self.end = math.inf if settings.max_seconds is None else time.perf_counter() + settings.max_seconds
-        best, waited = -math.inf, 0
+        whole = self.all
+        self.sharper = 0.5  # of the tolerance, which the gap may ask for
         while True:
             look = whole.look()
-            relative, dual = self._gap(look)
-            if relative <= settings.tol and look.violation <= settings.tol:
-                if self._error() <= _TRUSTED * settings.tol:
+            relative, dual = self.gap(look)
+            if self.is_optimal(look, relative):
+                if self._error() <= _TRUSTED * self.tolerance(look):
                     self.status = Status.CONVERGED
                     return
                 self._refine()
                 continue
-            if self._is_over(stop):
+            if self.is_over(stop):
                 return
-            waited = 0 if dual > best + 1e-13 * abs(dual) else waited + 1
-            best = max(best, dual)
-            if waited > _PATIENCE:
+            if look.violation <= self.tolerance(look):
+                self.sharper *= 0.3
+            if self.is_stalled(dual):
                 if self.is_exact:
                     self.status = Status.STALLED
                     return
                 self._refine()
-                best, waited = -math.inf, 0
+                self.try_again()
                 continue
             self._solve_active(look, stop)
-
-    def _is_over(self, stop: StopFlag) -> bool:
-        limit = self.settings.max_iter
-        return bool(stop[0]) or time.perf_counter() > self.end or (limit is not None and self.steps >= limit)
-
-    def _gap(self, look: Look) -> tuple[float, float]:
-        """Relative gap at the present point and the dual value; recorded."""
-        from maxmargin._loops.working_sets import gap_terms
-
-        v, whole = self.variables, self.all
-        losses, gap = 0.0, 0.0
-        for number, members in enumerate(v.groups):
-            inside = members[v.rows[members] >= 0]
-            b = -float(look.middle[number]) if v.is_free else 0.0
-            parts = (whole.F, whole.beta, v.lower, v.upper, v.tube, v.ridge)
-            terms = gap_terms(*(part if len(inside) == len(part) else part[inside] for part in parts), b)
-            losses, gap = losses + terms[0], gap + terms[1]
-        given = v.rows >= 0
-        square = float(whole.beta[given] @ (whole.F + v.target - v.ridge * whole.beta)[given])
-        primal = 0.5 * square + losses
-        self.history.record(self.steps, primal, primal - gap)
-        return (gap / max(abs(primal), 1e-300) if self.problem.is_convex else 0.0), primal - gap
 
     # The active variables -----------------------------------------------------------------------------------------
 
@@ -240,10 +130,8 @@ class _Ascent:
         """Choose active variables, solve them, and bring all slopes up to date."""
         v, whole = self.variables, self.all
         which = self._activated(look)
-        tolerance = max(_OUTER * look.violation, 0.5 * self.settings.tol)
-        part = _Part(v, which, whole.curvature, whole.group, whole.beta, whole.F)
-        if len(which) > self.most_active:
-            which = np.sort(whole.most_violating(look, self.most_active, np.empty(0, dtype=np.int64)))
+        tolerance = max(_OUTER * look.violation, self.sharper * self.tolerance(look))
+        part = Part(v, which, whole)
         before = part.beta.copy()
         self._rounds(part, tolerance, stop)
         steps = part.beta - before
@@ -258,10 +146,8 @@ class _Ascent:
     def _activated(self, look: Look) -> RowIndex:
         """The next active variables: those between bounds and as many others, the most violating first."""
         whole = self.all
-        carried = np.flatnonzero(whole.between())
-        count = min(max(self.settings.active, 2 * len(carried) + self.settings.size), self.most_active)
-        if len(carried) > 0.75 * count:
-            carried = carried[np.argpartition(-whole.gain(look)[carried], int(0.75 * count))[: int(0.75 * count)]]
+        carried, n = np.flatnonzero(whole.between()), len(whole.which)
+        count = max(self.settings.active, int(_SHARE * n), 2 * len(carried) + self.settings.size)
         if not self.variables.is_free:
             carried = np.union1d(carried, len(whole.which) - 1)
         return np.sort(whole.most_violating(look, count, carried))
@@ -281,7 +167,7 @@ class _Ascent:
 
     # The rounds ---------------------------------------------------------------------------------------------------
 
-    def _rounds(self, part: _Part, tolerance: float, stop: StopFlag) -> None:
+    def _rounds(self, part: Part, tolerance: float, stop: StopFlag) -> None:
         """Working sets until the violation among the active variables is within the tolerance."""
         v, n = self.variables, len(part.which)
         rows = v.rows[part.which]
@@ -293,7 +179,7 @@ class _Ascent:
         Q = np.empty((size, size + _PAD), dtype=np.float32)
         for _ in range(_ROUNDS):
             look = part.look()
-            if look.violation <= tolerance or self._is_over(stop):
+            if look.violation <= tolerance or self.is_over(stop):
                 return
             if size < n or len(chosen) == 0:
                 chosen, fresh = self._next_set(part, look, size, chosen)
@@ -322,7 +208,7 @@ class _Ascent:
             Q[np.ix_(old, fresh)] += constant
         Q[zero], Q[:, zero] = 0.0, 0.0
 
-    def _next_set(self, part: _Part, look: Look, size: int, last: RowIndex) -> tuple[RowIndex, RowIndex]:
+    def _next_set(self, part: Part, look: Look, size: int, last: RowIndex) -> tuple[RowIndex, RowIndex]:
         """The next working set, and the places in it that are new."""
         if len(last) == 0:
             always = np.empty(0, dtype=np.int64) if self.variables.is_free else np.array([len(part.which) - 1])
@@ -338,7 +224,7 @@ class _Ascent:
 
     def _pair_steps(
         self,
-        part: _Part,
+        part: Part,
         active: ActiveRows,
         place: RowIndex,
         chosen: RowIndex,
@@ -347,26 +233,19 @@ class _Ascent:
         stop: StopFlag,
     ) -> bool:
         """Pair steps on a working set, then the slopes of all active variables; False where nothing moved."""
-        from maxmargin._loops.pair_steps import Box, pair_steps
-
         whole = len(chosen) == len(part.which)
         beta, F = (part.beta, part.F) if whole else (part.beta[chosen], part.F[chosen])
         before = beta.copy()
-        limit = _INNER_STEPS
-        if self.settings.max_iter is not None:
-            limit = min(limit, self.settings.max_iter - self.steps)
         slots = np.arange(len(chosen))
-        taken = 0
-        for group in range(part.n_groups):
-            box = Box(
-                part.lower[chosen],
-                part.upper[chosen],
-                part.tube[chosen],
-                part.ridge[chosen],
-                part.curvature[chosen],
-                part.group[chosen] == group,
-            )
-            taken += pair_steps(Q, slots, beta, F, box, tolerance, limit, stop)[0]
+        box = Box(
+            part.lower[chosen],
+            part.upper[chosen],
+            part.tube[chosen],
+            part.ridge[chosen],
+            self.curvature[part.which[chosen]],
+            part.group[chosen],
+        )
+        taken = pair_steps(Q, slots, beta, F, box, tolerance, self.steps_left(_INNER_STEPS), stop)[0]
         self.steps += taken
         if not whole:
             steps = beta - before
@@ -376,7 +255,7 @@ class _Ascent:
         return taken > 0
 
     def _follow_active(
-        self, part: _Part, active: ActiveRows, place: RowIndex, moved: RowIndex, steps: Vector
+        self, part: Part, active: ActiveRows, place: RowIndex, moved: RowIndex, steps: Vector
     ) -> None:
         """Slopes of the active variables after the coefficients of some moved."""
         part.F[moved] += part.ridge[moved] * steps
@@ -412,50 +291,3 @@ class _Ascent:
         exact = self.problem.scores_at(sample, combined) + v.constant * float(np.sum(combined))
         found = (whole.F + v.target - v.ridge * whole.beta)[sample]
         return float(np.max(np.abs(found - exact)))
-
-    # The answer ---------------------------------------------------------------------------------------------------
-
-    def solution(self, status: Status) -> Solution:
-        """Multipliers, and how they were found."""
-        problem, margin = self.problem, None
-        beta = self.variables.combined(self.all.beta)
-        if problem.nu is not None:
-            beta, margin = self._scaled_by_margin(beta)
-        alpha = problem.loss.multipliers(beta, problem.targets)
-        box = problem.loss.dual_box(problem.costs)
-        if box is not None and problem.nu is None:
-            alpha = np.clip(alpha, box.lower, box.upper)
-            if problem.intercept.is_free:
-                alpha = balanced(alpha, problem.coefficients(np.ones_like(alpha)), box)
-        return Solution(
-            alpha=alpha,
-            weights=None,
-            bias=None,
-            status=status,
-            history=self.history,
-            solver=self.settings.name,
-            passes=float(self.steps),
-            seconds=self.history.elapsed,
-            margin=margin,
-        )
-
-    def _scaled_by_margin(self, beta: Vector) -> tuple[Vector, float]:
-        """Coefficients of the machine that nu led to, and its margin rho or the width epsilon of its tube."""
-        middle = self.all.look().middle
-        if isinstance(self.problem.loss, ResidualLoss):
-            return beta, max(0.0, 0.5 * float(middle[1] - middle[0]))
-        rho = 0.5 * float(middle[0] - middle[1]) if len(middle) == 2 else float(middle[0])
-        if not rho > 1e-9 * float(np.max(np.abs(self.all.F))):
-            raise ParameterError(
-                f"nu={self.problem.nu:g} is too small for these data: with so few margin errors allowed nothing is left "
-                "to separate, and every answer is w = 0. Raise nu, or use a kernel that separates more."
-            )
-        return beta / rho, rho
-
-
-def _largest(values: Vector, count: int) -> RowIndex:
-    """Places of the largest values, except those that are minus infinity."""
-    if count <= 0:
-        return np.empty(0, dtype=np.int64)
-    places = np.argpartition(-values, count - 1)[:count] if count < len(values) else np.arange(len(values))
-    return places[values[places] > -np.inf]

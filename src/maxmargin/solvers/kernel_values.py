@@ -4,8 +4,8 @@
     change     sum_j step_j k(x_i, x_j) of every row i, for the rows j whose coefficient moved: each value is used
                once, so it is summed up straight out of the cache and never stored
 
-Rows that are active for a while (`ActiveRows`) have kernel rows among themselves, each computed when its coefficient
-first moves, and then kept.
+Rows that are active for a while (`ActiveRows`) keep kernel rows among themselves, each from the third time that its
+coefficient moves.
 
 A kernel that has no fast form may be anybody's function, and slow. Its values are stored once and for all where they
 fit, and else asked for again.
@@ -24,6 +24,7 @@ from maxmargin.backends.threads import over_ranges
 from maxmargin.kernels.panels import Panels
 from maxmargin.problems import KernelProblem
 
+_MOVES = 2  # of a row among active ones before its kernel row is kept: a new place in memory costs more than a value
 _BRIEF_VALUES = 500_000  # kernel values that one thread adds up before another has woken
 _CHUNK_VALUES = 1 << 22  # of an unknown kernel, asked for at a time
 
@@ -33,15 +34,16 @@ class KernelValues:
 
     def __init__(self, problem: KernelProblem, budget: int):
         self.problem, self.n_rows = problem, problem.n_rows
-        X = problem.source.take(slice(None))
-        self._panels = Panels.of(problem.kernel, X, single=True) if problem.kernel.on == "vectors" else None
-        self._fits = 4 * self.n_rows**2 <= budget
+        self._panels: Panels | None = None
+        if problem.kernel.on == "vectors" and problem.stored is None:
+            self._panels = Panels.of(problem.kernel, problem.source.take(slice(None)), single=True)
+        self._fits = problem.stored is not None or 4 * self.n_rows**2 <= budget
 
-    def columns(self, rows: RowIndex) -> Panels | None:
-        """The given rows as columns, ready for `fill_columns`."""
+    def ready(self, rows: RowIndex) -> Panels | None:
+        """The given rows, ready to meet others."""
         return None if self._panels is None else self._panels.only(rows)
 
-    def fill_columns(
+    def fill_ready(
         self, rows: RowIndex, ready: Panels | None, columns: RowIndex, out: NDArray[np.float32], places: RowIndex
     ) -> None:
         """`fill` for columns that were made ready."""
@@ -59,19 +61,23 @@ class KernelValues:
             values = self._matrix[rows[part]] if self._fits else self.problem.kernel_rows(rows[part])
             out[places[part], : len(columns)] = values[:, columns]
 
-    def change(self, rows: RowIndex, steps: Vector) -> Vector:
-        """sum_j steps_j k(x_i, x_j) over the given rows j, for every row i."""
+    def change(
+        self, rows: RowIndex, steps: Vector, among: RowIndex | None = None, ready: Panels | None = None
+    ) -> Vector:
+        """sum_j steps_j k(x_i, x_j) over the given rows j, for every row i, or for those `among` which are ready."""
         if self._panels is not None:
-            return self._panels.only(rows).combine(self._panels.own, steps[:, None])[:, 0]
-        if self._fits:
-            return np.asarray(steps @ self._matrix[rows], dtype=np.float64)
+            left = self._panels.own if ready is None else ready.own
+            return self._panels.only(rows).combine(left, steps[:, None])[:, 0]
         total = np.zeros(self.n_rows)
         for part in self._chunks(rows):
-            total += steps[part] @ self.problem.kernel_rows(rows[part])
-        return total
+            values = self._matrix[rows[part]] if self._fits else self.problem.kernel_rows(rows[part])
+            total += steps[part] @ values
+        return total if among is None else total[among]
 
     @cached_property
     def _matrix(self) -> NDArray[np.float32]:
+        if self.problem.stored is not None:
+            return self.problem.stored
         matrix = np.empty((self.n_rows, self.n_rows), dtype=np.float32)
         every = np.arange(self.n_rows)
         for part in self._chunks(every):
@@ -84,22 +90,35 @@ class KernelValues:
 
 
 class ActiveRows:
-    """Some rows, and the kernel rows among them that were wanted so far."""
+    """Some rows, and kernel rows among them: of those that moved several times."""
 
     def __init__(self, values: KernelValues, rows: RowIndex, buffer: NDArray[np.float32]):
         n = len(rows)
         self.rows = rows
-        self._values, self._kept = values, buffer[: n * n].reshape(n, n)
+        capacity = min(n, len(buffer) // n)
+        self._values, self._kept = values, buffer[: capacity * n].reshape(capacity, n)
         self._slot_of = np.full(n, -1, dtype=np.int64)
+        self._moves = np.zeros(n, dtype=np.int64)
         self._filled = 0
-        self._columns = values.columns(rows)
+        self._ready = values.ready(rows)
 
     def add(self, places: RowIndex, steps: Vector, F: Vector) -> None:
         """F_i += sum_j steps_j k(x_i, x_j) over active rows j at the given places, for every active row i."""
-        slots = self._slots(places)
+        self._moves[places] += 1
+        is_kept = self._slot_of[places] >= 0
+        wanted = np.flatnonzero(~is_kept & ((self._moves[places] > _MOVES) | (self._ready is None)))
+        is_kept[wanted[: len(self._kept) - self._filled]] = True
+        if not np.all(is_kept):
+            F += self._values.change(self.rows[places[~is_kept]], steps[~is_kept], self.rows, self._ready)
+        if not np.any(is_kept):
+            return
+        slots, others = self._slots(places[is_kept]), steps[is_kept]
         n_jobs = 1 if len(slots) * len(F) < _BRIEF_VALUES else None
         over_ranges(
-            lambda start, end, stop: add_rows(self._kept, slots, steps, start, end, stop, F), len(F), n_jobs, brief=True
+            lambda start, end, stop: add_rows(self._kept, slots, others, start, end, stop, F),
+            len(F),
+            n_jobs,
+            brief=True,
         )
 
     def fill_square(self, places: RowIndex, fresh: RowIndex, Q: NDArray[np.float32]) -> None:
@@ -124,7 +143,7 @@ class ActiveRows:
         missing = places[self._slot_of[places] < 0]
         if len(missing):
             slots = np.arange(self._filled, self._filled + len(missing))
-            self._values.fill_columns(self.rows[missing], self._columns, self.rows, self._kept, slots)
+            self._values.fill_ready(self.rows[missing], self._ready, self.rows, self._kept, slots)
             self._slot_of[missing] = slots
             self._filled += len(missing)
         return self._slot_of[places]
