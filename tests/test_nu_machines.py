@@ -26,10 +26,11 @@ def _numbers(n=100):
     return X[:n] * 20.0, y[:n] / 100.0
 
 
+# Where nu n / 2 is a whole number a class may have no row between the bounds; rho then is an interval, not a number.
 CASES = [
     *[(NuSVC, {"nu": nu, "gamma": 0.3}, _classes()) for nu in (0.2, 0.5, 0.7)],
-    (NuSVC, {"nu": 0.3, "kernel": "linear"}, _classes()),
-    (NuSVC, {"nu": 0.4, "kernel": "poly", "coef0": 1.0}, load_iris(return_X_y=True)),
+    (NuSVC, {"nu": 0.31, "kernel": "linear"}, _classes()),
+    (NuSVC, {"nu": 0.41, "kernel": "poly", "coef0": 1.0}, load_iris(return_X_y=True)),
     *[(NuSVR, {"nu": nu, "C": C}, _numbers()) for nu, C in ((0.1, 1.0), (0.5, 10.0), (1.0, 1.0))],
     (NuSVR, {"nu": 0.3, "kernel": "linear"}, _numbers()),
     *[(OneClassSVM, {"nu": nu}, _classes()) for nu in (0.05, 0.5, 0.9)],
@@ -133,7 +134,7 @@ def test_a_weight_of_two_is_the_row_twice_and_of_zero_its_absence(machine, rng):
 @pytest.mark.parametrize("machine", [NuSVC, NuSVR, OneClassSVM])
 def test_sparse_rows_precomputed_kernels_and_model_files_give_the_same_machine(machine, tmp_path):
     X, y = _classes(60)
-    options = {"nu": 0.3, "tol": TIGHT}
+    X, options = X + 3.0, {"nu": 0.45, "tol": TIGHT}  # away from the origin, from which one class is separated
     dense = machine(kernel="linear", **options).fit(X, y)
     thin = machine(kernel="linear", **options).fit(sparse.csr_array(X), y)
     matrix = machine(kernel="precomputed", **options).fit(X @ X.T, y)
@@ -179,8 +180,68 @@ def test_a_nu_that_cannot_be_is_refused():
         for machine in (NuSVC, NuSVR, OneClassSVM):
             with pytest.raises(ParameterError, match="above 0 and at most 1"):
                 machine(nu=nu).fit(X, y)
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize("tol", [1e-3, TIGHT])
+@pytest.mark.parametrize("n", [60, 1500])
+def test_a_nu_for_which_nothing_is_left_to_separate_is_refused(n, tol, scale):
+    """The classes share their rows, so below nu = 1 their reduced hulls meet; a line through the origin likewise."""
+    X, y = _classes(n)
+    both, labels = scale * np.vstack([X, X]), np.repeat([0, 1], n)
     with pytest.raises(ParameterError, match="is too small"):
-        OneClassSVM(nu=0.1, kernel="linear").fit(np.array([[1.0], [-1.0]] * 10))
+        NuSVC(nu=0.5, kernel="linear", tol=tol).fit(both, labels)
+    with pytest.raises(ParameterError, match="is too small"):
+        OneClassSVM(nu=0.1, kernel="linear", tol=tol).fit(np.vstack([both, -both]))
+
+
+def test_a_constant_is_the_regression_with_nu_where_nothing_better_fits():
+    X, y = _classes(60)
+    model = NuSVR(nu=0.3, kernel="linear", tol=TIGHT).fit(np.vstack([X, X]), np.repeat([0.0, 1.0], 60))
+    assert model.certificate_.status is Status.CONVERGED
+    assert_allclose(model.epsilon_, 0.5, rtol=1e-12)
+    assert_allclose(model.predict(X), 0.5, rtol=1e-12)
+
+
+@pytest.mark.parametrize("machine", [NuSVC, NuSVR, OneClassSVM])
+def test_the_largest_nu_puts_all_rows_at_their_bound(machine):
+    X, y = _classes(60)
+    largest = 2.0 * min(np.mean(y == 0), np.mean(y == 1)) if machine is NuSVC else 1.0
+    model = machine(nu=largest, tol=TIGHT).fit(X, y)
+    again = model.certificate_.verify(X, y)
+    assert again.status is Status.CONVERGED
+    if machine is not NuSVR:  # of a regression without a tube a row may have two multipliers that cancel
+        size = np.abs(again.claim.point.everywhere(len(y))) / again.claim.specification.C
+        rare = np.argmin([np.mean(y == 0), np.mean(y == 1)])
+        assert_allclose(size[y == rare] if machine is NuSVC else size, 1.0, rtol=1e-12)
+
+
+@pytest.mark.parametrize("machine", [NuSVC, NuSVR, OneClassSVM])
+@pytest.mark.parametrize("max_iter", [1, 5])
+def test_a_fit_that_is_stopped_early_says_so_and_is_certified(machine, max_iter):
+    X, y = _classes()
+    with pytest.warns(maxmargin.errors.NotConvergedWarning, match="BUDGET"):
+        model = machine(nu=0.3, kernel="linear", max_iter=max_iter, tol=TIGHT).fit(X + 3.0, y)
+    again = model.certificate_.verify(X + 3.0, y)
+    assert again.status is Status.BUDGET
+    assert np.isfinite(again.gap)
+    assert again.gap > 0.0
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1e6])
+@pytest.mark.parametrize("machine", [NuSVC, NuSVR, OneClassSVM])
+@pytest.mark.parametrize("n", [120, 1500])
+def test_the_unit_of_the_rows_does_not_matter(machine, scale, n):
+    """Where kernel values grow with the square of the unit, so does rho; a regression has the unit of its targets."""
+    X, y = _classes(n)
+    X = X + 3.0
+    cost = {"C": 0.1} if machine is NuSVR else {}
+    scaled = {"C": 0.1 / scale**2} if machine is NuSVR else {}
+    model = machine(nu=0.453, kernel="linear", tol=1e-5, **cost).fit(X, y)
+    again = machine(nu=0.453, kernel="linear", tol=1e-5, **scaled).fit(X * scale, y)
+    for one in (model, again):
+        assert one.certificate_.status is Status.CONVERGED
+    assert_allclose(again.certificate_.primal * scale**2, model.certificate_.primal, rtol=3e-5)
 
 
 def test_a_solver_that_knows_no_nu_is_refused():
@@ -191,6 +252,23 @@ def test_a_solver_that_knows_no_nu_is_refused():
         NuSVR(solver="qp").fit(X, y)
 
 
-@parametrize_with_checks([NuSVC(nu=0.3), NuSVR(), OneClassSVM()])
-def test_scikit_learns_checks_of_estimators(estimator, check):
+def _impossible(model):
+    """Checks on data that have no answer for this nu; each of the others is passed with one nu at least."""
+    if not isinstance(model, NuSVC):
+        return {}
+    weights = "no nu suits one class that weighs ten million times the other; scikit-learn's class looks away"
+    if model.nu == 0.5:
+        words = "nu is infeasible for the rows that count"
+        names = [f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse")]
+    else:
+        words = "nu is too small for three classes of which many rows are zero"
+        names = ["check_estimator_sparse_tag"]
+    return {"check_class_weight_classifiers": weights, **dict.fromkeys(names, words)}
+
+
+@parametrize_with_checks(
+    [NuSVC(), NuSVC(nu=0.35), NuSVR(), OneClassSVM()], expected_failed_checks=_impossible, xfail_strict=True
+)
+@pytest.mark.filterwarnings("ignore")  # some checks provoke warnings of scikit-learn's own
+def test_scikit_learn_conventions(estimator, check):
     check(estimator)

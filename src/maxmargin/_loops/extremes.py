@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from llvmlite import ir
+from llvmlite import ir  # type: ignore[import-untyped]  # it comes with Numba
 from numba.extending import intrinsic
 
 
@@ -18,13 +18,15 @@ def _of_two(name: str, context: Any, builder: Any, signature: Any, args: Any) ->
     return builder.call(function, args, fastmath=("nnan", "nsz"))
 
 
-@intrinsic
-def smaller(typing_context: Any, a: Any, b: Any) -> Any:
-    """min(a, b) of two floats of the same type."""
+def _smaller(typing_context: Any, a: Any, b: Any) -> Any:
+    """The smaller of two floats of the same type."""
     return a(a, b), lambda *rest: _of_two("llvm.minnum", *rest)
 
 
-@intrinsic
-def larger(typing_context: Any, a: Any, b: Any) -> Any:
-    """max(a, b) of two floats of the same type."""
+def _larger(typing_context: Any, a: Any, b: Any) -> Any:
+    """The larger of two floats of the same type."""
     return a(a, b), lambda *rest: _of_two("llvm.maxnum", *rest)
+
+
+smaller: Any = intrinsic(_smaller)
+larger: Any = intrinsic(_larger)

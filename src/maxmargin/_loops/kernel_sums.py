@@ -7,7 +7,6 @@ In single precision the exponentials are; products with the weights and their su
 
 from __future__ import annotations
 
-
 import numpy as np
 from numpy.typing import NDArray
 

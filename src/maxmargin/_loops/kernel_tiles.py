@@ -29,7 +29,7 @@ def gaussian_single(
     first: int,
     out: NDArray[np.float32],
 ) -> None:
-    """exp of a tile, in single precision."""
+    """Exponentials of a tile, in single precision."""
     for i in range(products.shape[0]):
         values, row, shift = products[i], out[places[i], first : first + products.shape[1]], left[i]
         for j in range(values.shape[0]):
@@ -45,7 +45,7 @@ def gaussian_double(
     first: int,
     out: NDArray[Any],
 ) -> None:
-    """exp of a tile, in double precision; `out` may be single."""
+    """Exponentials of a tile, in double precision; `out` may be single."""
     for i in range(products.shape[0]):
         values, row, shift = products[i], out[places[i], first : first + products.shape[1]], left[i]
         for j in range(values.shape[0]):
@@ -120,3 +120,20 @@ def scattered_products(
                 total[t] += value * line[t]
         for t in range(products.shape[0]):
             products[t, j] = total[t]
+
+
+@elementwise_loop
+def mirror_lower(out: NDArray[Any], n: int, width: int, start: int, end: int, stop: NDArray[np.uint8]) -> None:
+    """Entries above the diagonal panels of a symmetric matrix, from those below, for panels start to end - 1.
+
+    Panel p has the rows and columns p * width and on; what is within a panel is already there.
+    """
+    for panel in range(start, end):
+        first, last = panel * width, min((panel + 1) * width, n)
+        for left in range(last, n, 32):
+            if stop[0] != 0:
+                return
+            for top in range(first, last, 32):
+                for i in range(top, min(top + 32, last)):
+                    for j in range(left, min(left + 32, n)):
+                        out[i, j] = out[j, i]

@@ -206,3 +206,42 @@ def pair_steps(
         for g in range(1, n_groups):
             lowest[g] = _lowest(F, rise[g])
     return max_steps, violation, -1
+
+
+@search_loop
+def expel(values: NDArray[Any], beta: NDArray[np.float64], F: NDArray[np.float64], box: Box, i: int) -> int:
+    """Bring beta_i to zero, its coefficient going to whatever variables of its group rise or fall most cheaply.
+
+    Returns the number of steps, or -1 where the others have no room for it. The bounds of i itself are not looked at.
+    """
+    n = beta.shape[0]
+    for step in range(n):
+        if beta[i] == 0.0:
+            return step
+        # Lowering i raises another, and the other way round.
+        best, at = np.inf, -1
+        for k in range(n):
+            if k == i or box.group[k] != box.group[i]:
+                continue
+            if beta[i] > 0.0:
+                slope = F[k] + rise_of(beta[k], box.upper[k], box.tube[k])
+            else:
+                slope = -F[k] - fall_of(beta[k], box.lower[k], box.tube[k])
+            if slope < best:
+                best, at = slope, k
+        if at < 0:
+            return -1
+        if beta[i] > 0.0:
+            up_to = 0.0 if box.tube[at] > 0.0 and beta[at] < 0.0 else box.upper[at]
+            length = min(beta[i], up_to - beta[at])
+        else:
+            down_to = 0.0 if box.tube[at] > 0.0 and beta[at] > 0.0 else box.lower[at]
+            length = max(beta[i], down_to - beta[at])
+        beta[at] += length
+        beta[i] -= length
+        raised, lowered = values[at], values[i]
+        for k in range(n):
+            F[k] += length * np.float64(raised[k] - lowered[k])
+        F[at] += length * box.ridge[at]
+        F[i] -= length * box.ridge[i]
+    return -1

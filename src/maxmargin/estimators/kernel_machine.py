@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
@@ -14,7 +14,8 @@ from maxmargin._types import Labels, Matrix, RowIndex, Rows, Vector
 from maxmargin.certificates import Point
 from maxmargin.data import count_rows
 from maxmargin.errors import DataError
-from maxmargin.estimators.machine import Machine
+from maxmargin.estimators.machine import Machine, Training
+from maxmargin.estimators.starting import kernel_starting_points
 from maxmargin.estimators.parameters import check_cache
 from maxmargin.estimators.validation import check_rows
 from maxmargin.estimators.weights import kernel_width
@@ -35,6 +36,28 @@ class KernelMachine(Machine):
 
     def _memory(self) -> int | None:
         return check_cache(self.memory, self.cache_size)
+
+    def _fit_from(self, X: Rows, y: Labels, sample_weight: Vector | None, model: KernelMachine) -> KernelMachine:
+        """`fit`, beginning at the answer of another model of the same kind on the same rows."""
+        self._begin_at: KernelMachine | None = model
+        try:
+            fitted: KernelMachine = self.fit(X, y, sample_weight)
+        finally:
+            del self._begin_at
+        return fitted
+
+    def _train(
+        self,
+        specifications: Sequence[Specification],
+        X: Rows,
+        y: Labels,
+        sample_weight: Vector | None,
+        **others: Any,
+    ) -> Training:
+        model = getattr(self, "_begin_at", None)
+        if model is not None:
+            others["start"] = kernel_starting_points(model, specifications, X, y, sample_weight)
+        return super()._train(specifications, X, y, sample_weight, **others)
 
     def _check_kernel_input(self, X: Rows, *, reset: bool) -> Rows:
         # gamma needs the data and the data's check needs to know what the kernel works on: a draft kernel tells that.

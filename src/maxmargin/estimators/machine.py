@@ -88,6 +88,7 @@ class Machine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]  # sci
             max_seconds=check_max_seconds(self.max_seconds),
             n_jobs=self.n_jobs,
             memory=memory,
+            shrinking=bool(getattr(self, "shrinking", True)),
             random_state=check_seed(self.random_state),
         )
 

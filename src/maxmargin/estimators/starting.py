@@ -54,6 +54,46 @@ def starting_points(
     return starts
 
 
+def kernel_starting_points(
+    model: Any,
+    specifications: Sequence[Specification],
+    X: Rows,
+    y: Labels,
+    sample_weight: Vector | None,
+) -> list[Solution | None]:
+    """The same from a fitted kernel machine on the same rows; None where it had other rows or another task.
+
+    Multipliers at their bound go to the new one, the others stay: w has no other form than theirs, so there is no
+    second guess to correct a first that is far off.
+    """
+    starts: list[Solution | None] = [None] * len(specifications)
+    certificate = model.certificate_
+    claims = [part.claim for part in certificate.parts or (certificate,)]
+    if [claim.specification.task for claim in claims] != [one.task for one in specifications]:
+        return starts
+    if any(claim.n_rows != len(y) for claim in claims):
+        return starts
+    for k, (specification, claim, point) in enumerate(zip(specifications, claims, model._points(), strict=True)):
+        problem, rows = specification.problem(X, y, sample_weight)
+        alpha = problem.loss.multipliers(
+            point.everywhere(len(y))[slice(None) if rows is None else rows], problem.targets
+        )
+        bound = claim.specification.C * problem.source.weight
+        grown = specification.C / claim.specification.C
+        at_bound = np.abs(alpha) >= (1.0 - 1e-9) * bound
+        starts[k] = Solution(
+            alpha=np.where(at_bound, alpha * grown, np.clip(alpha, -grown * bound, grown * bound)),
+            weights=None,
+            bias=None,
+            status=Status.BUDGET,
+            history=History(),
+            solver=certificate.solver,
+            passes=0.0,
+            seconds=0.0,
+        )
+    return starts
+
+
 def _multipliers(problem: Problem, beta: Vector, specification: Specification, claim: Claim) -> Vector:
     """Multipliers of the coefficients, times C_new / C_old and inside their bounds."""
     alpha = problem.loss.multipliers(beta, problem.targets)

@@ -29,7 +29,8 @@ class SVC(KernelClassifier):
         Cost of slack, positive; infinity asks for a hard margin and raises `NotSeparableError` where there is none.
     kernel
         "rbf", "linear", "poly", "sigmoid", "laplacian", "precomputed", a `maxmargin.kernels` object, or a callable.
-        The solver of this version needs a kernel matrix without negative eigenvalues, which "sigmoid" rarely has.
+        Where the kernel matrix has negative eigenvalues, as with "sigmoid", there is no duality gap: the certificate
+        has the KKT violation alone.
     degree, gamma, coef0
         Parameters of the kernels that are given by name; gamma is "scale", "auto" or a number.
     tol
@@ -37,9 +38,18 @@ class SVC(KernelClassifier):
     class_weight
         None, "balanced", or a dictionary from label to a factor on C.
     solver
-        "auto", "qp", or one of the lectures' algorithms: "smo-simple" (free intercept), "osuna", "dcd" (intercept
-        "augmented" or "none"); or a `maxmargin.solvers.Solver`, which brings its own tol, max_iter, max_seconds,
-        n_jobs and random_state: those of the estimator are not used then.
+        The algorithm, by name:
+
+        "auto"          "blocks", and "qp" for a hard margin
+        "blocks"        working sets within working sets, for few rows and for many
+        "smo"           LIBSVM's method: pair steps among all rows, a cache of kernel rows, shrinking
+        "qp"            the reference, to the last digits, for up to a few thousand rows
+        "osuna"         the lectures' working sets, each a small quadratic program
+        "dcd"           the lectures' coordinate ascent; intercept "augmented" or "none"
+        "smo-simple"    the lectures' listing of SMO; free intercept
+
+        or a `maxmargin.solvers.Solver`, which brings its own tol, max_iter, max_seconds, n_jobs, memory and
+        random_state: those of the estimator are not used then.
     intercept
         "free", "augmented" (penalised: the kernel k + 1) or "none".
     max_iter, max_seconds
@@ -74,7 +84,7 @@ class SVC(KernelClassifier):
     support_, support_vectors_, n_support_, dual_coef_, intercept_, coef_, class_weight_, shape_fit_, fit_status_
         As in scikit-learn: `dual_coef_` and `coef_` are sparse after a fit of sparse rows.
     n_iter_
-        Passes of the solver, one number a pair of classes.
+        Pair steps, or what the solver repeats in their place, one number a pair of classes.
     classes_
         The labels that have rows with positive weights.
     probA_, probB_
@@ -86,7 +96,7 @@ class SVC(KernelClassifier):
     >>> from maxmargin import SVC
     >>> X, y = load_iris(return_X_y=True)
     >>> model = SVC(C=10).fit(X, y)
-    >>> model.certificate_.relative_gap < 1e-8
+    >>> model.certificate_.relative_gap <= model.tol
     True
     """
 

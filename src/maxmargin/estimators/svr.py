@@ -24,6 +24,17 @@ class SVR(KernelRegressor):
     ----------
     epsilon
         Half-width of the tube inside which errors cost nothing, in the units of y.
+    solver
+        The algorithm, by name:
+
+        "auto"          "blocks"
+        "blocks"        working sets within working sets, for few rows and for many
+        "smo"           LIBSVM's method: pair steps among all rows, a cache of kernel rows, shrinking
+        "qp"            the reference, to the last digits, for up to a few thousand rows
+        "osuna"         the lectures' working sets, each a small quadratic program
+        "dcd"           the lectures' coordinate ascent; intercept "augmented" or "none"
+
+        or a `maxmargin.solvers.Solver`, as in `SVC`.
 
     Examples
     --------

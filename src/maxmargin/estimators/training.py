@@ -16,11 +16,13 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from maxmargin._types import Labels, Rows, Vector
+from maxmargin.backends.scratch import reusing
 from maxmargin.backends.threads import (
     at_most,
     one_blas_thread,
@@ -39,7 +41,8 @@ from maxmargin.solvers.hard_margin import SeparabilityProof
 
 _SHARED_ENTRIES = 2_000_000  # entries of X from which the passes of a single fit keep several threads busy
 _MANY_ROWS = 20_000_000  # rows from which the vectors of one sub-problem at a time are memory enough
-_MANY_KERNEL_ROWS = 4000  # rows from which one kernel matrix at a time is
+_FEW_KERNEL_ROWS = 500  # rows up to which a kernel problem takes a millisecond
+_MANY_KERNEL_ROWS = 4000  # rows from which a kernel problem keeps several threads busy by itself
 _LEAST_SECONDS = 1e-9  # a budget must be positive
 
 
@@ -92,13 +95,12 @@ class Trainer:
         trainer = replace(self, end=math.inf if seconds is None else time.perf_counter() + seconds)
         if several:  # a layout that loops would have to copy is copied once, not once a sub-problem
             trainer = replace(trainer, X=_by_rows(self.X, specifications), several=True)
-        if side_by_side and any(field.name == "n_jobs" for field in fields(self.solver)):
-            alone = replace(self.solver, n_jobs=1)  # type: ignore[call-arg]  # the fields were looked at just now
-            trainer = replace(trainer, solver=alone)
+        if side_by_side:
+            trainer = replace(trainer, solver=_alone(self.solver, n_threads))
         # Loops over rows bring their own threads; those of BLAS would only be in their way. Kernel matrices want them.
         are_linear = all(one.kernel is None for one in specifications)
         one_each = are_linear or (several and (side_by_side or thread_count(self.n_jobs) == 1))
-        with at_most(self.n_jobs), one_blas_thread() if one_each else nullcontext():
+        with at_most(self.n_jobs), reusing(), one_blas_thread() if one_each else nullcontext():
             if side_by_side:
                 jobs = [trainer._job(*job) for job in zip(range(len(starts)), specifications, starts, strict=True)]
                 parts = run_apart(jobs, n_threads)
@@ -110,7 +112,10 @@ class Trainer:
         """Whether each sub-problem should have all threads, one after the other."""
         n_rows = count_rows(self.X)
         if any(one.kernel is not None for one in specifications):
-            return n_rows > _MANY_KERNEL_ROWS
+            # Many pairs of classes have few rows each, and side by side no thread waits for another; but waking one
+            # takes longer than a very small fit.
+            few = len(specifications) < 2 * thread_count(self.n_jobs)
+            return n_rows <= _FEW_KERNEL_ROWS or (n_rows > _MANY_KERNEL_ROWS and few)
         entries = self.X.nnz if sparse.issparse(self.X) else self.X.size
         fewer = len(specifications) < thread_count(self.n_jobs)
         return n_rows > _MANY_ROWS or (fewer and entries >= _SHARED_ENTRIES)
@@ -171,6 +176,16 @@ class Trainer:
             late = untrained(problem, self.solver.name, Status.BUDGET) if start is None else start
             return replace(late, solver=self.solver.name)
         return replace(self.solver, max_seconds=max(left, _LEAST_SECONDS)).solve(problem, start)
+
+
+def _alone(solver: Solver, n_threads: int) -> Solver:
+    """The solver with one thread of several, and its share of the memory."""
+    names = {field.name for field in fields(solver)}
+    change: dict[str, Any] = {"n_jobs": 1} if "n_jobs" in names else {}
+    memory = getattr(solver, "memory", None)
+    if memory is not None:
+        change["memory"] = max(1, memory // n_threads)
+    return replace(solver, **change)
 
 
 def _by_rows(X: Rows, specifications: Sequence[Specification]) -> Rows:

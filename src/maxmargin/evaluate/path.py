@@ -6,6 +6,7 @@ From small C to large: a small C is an easy problem, and its answer lies near th
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,9 @@ from sklearn.base import clone
 from maxmargin._types import Labels, Matrix, Rows, Vector
 from maxmargin.certificates import Certificate
 from maxmargin.errors import ParameterError
+from maxmargin.estimators.svc import SVC
+from maxmargin.estimators.svr import SVR
+from maxmargin.solvers.shared_kernel import sharing
 
 
 @dataclass(frozen=True)
@@ -87,15 +91,25 @@ def path(
     """
     name, grid = _grid(estimator, C, alpha)
     models: list[Any] = []
-    for value in grid:
-        model = clone(estimator).set_params(**{name: value})
-        if models and hasattr(model, "_fit_from"):
-            model._fit_from(X, y, sample_weight, models[-1])
-        else:
-            model.fit(X, y, sample_weight)
-        models.append(model)
+    with _shared_kernel(estimator, X, sample_weight):
+        for value in grid:
+            model = clone(estimator).set_params(**{name: value})
+            if models and hasattr(model, "_fit_from"):
+                model._fit_from(X, y, sample_weight, models[-1])
+            else:
+                model.fit(X, y, sample_weight)
+            models.append(model)
     costs = np.array(grid) if name == "C" else 1.0 / np.array(grid)
     return Path(costs, tuple(models))
+
+
+def _shared_kernel(estimator: Any, X: Rows, sample_weight: Vector | None) -> AbstractContextManager[None]:
+    """One kernel matrix for all fits of a kernel machine on these rows."""
+    if not isinstance(estimator, (SVC, SVR)) or sample_weight is not None:
+        return nullcontext()
+    model = clone(estimator)
+    rows = model._check_kernel_input(X, reset=True)
+    return sharing(model._make_kernel(rows, None), rows, model._memory())
 
 
 def _grid(estimator: Any, C: Any, alpha: Any) -> tuple[str, list[float]]:

@@ -101,12 +101,12 @@ class Panels:
             return None
         rows = _entries_where_few(rows)
         halves = 0.5 * form.scale**2 * squared_norms(rows)
-        centre = None
+        centre: Vector | None = None
         if form.is_gaussian and not _are_short(halves):
             if sparse.issparse(rows) and rows.shape[1] <= _MAX_DENSE_FEATURES:
                 rows = rows.toarray()
             if not sparse.issparse(rows):
-                centre = np.mean(rows, axis=0, dtype=np.float64)
+                centre = np.asarray(np.mean(rows, axis=0, dtype=np.float64))
                 halves = 0.5 * form.scale**2 * squared_norms(rows, centre)
         longest = float(np.max(halves, initial=0.0))
         if form.is_gaussian and longest > (_BARELY if single else _LONGEST):
@@ -126,12 +126,18 @@ class Panels:
         """Number of right rows."""
         return len(self.halves)
 
+    @property
+    def entries_a_row(self) -> float:
+        """Entries of a row that take part in a product."""
+        entries = self.rows.nnz / max(1, self.n_columns) if sparse.issparse(self.rows) else self.rows.shape[1]
+        return float(entries)
+
     @cached_property
     def width(self) -> int:
         """Right rows in a panel."""
         features = min(self.rows.shape[1], _MAX_DENSE_FEATURES)
         fitting = _PANEL_BYTES // (features * np.dtype(self.dtype).itemsize)
-        return min(512, max(64, fitting // 64 * 64))
+        return int(min(512, max(64, fitting // 64 * 64)))
 
     @cached_property
     def _is_wide(self) -> bool:
@@ -175,6 +181,32 @@ class Panels:
 
         with one_blas_thread():
             over_ranges(work, n_panels, brief=True)
+
+    def fill_own(self, out: NDArray[Any]) -> None:
+        """k(b_i, b_j) of all right rows into the square `out`: half of it computed, the other half mirrored."""
+        from maxmargin._loops.kernel_tiles import mirror_lower
+
+        n, width = self.n_columns, self.width
+        n_panels = -(-n // width)
+        self._prepare()
+
+        def work(start: int, end: int, stop: StopFlag) -> None:
+            for turn in range(start, end):
+                # The first panels have the most rows below them: one from each end is the same work for everybody.
+                for panel in {turn, n_panels - 1 - turn}:
+                    below = np.arange(panel * width, n)
+                    left = self.own.part(slice(panel * width, n))
+                    for first, products, rows in self._tiles(left, range(panel, panel + 1)):
+                        if stop[0] != 0:
+                            return
+                        self._finish(products, self.halves[below[rows]], first, below[rows], first, out)
+
+        def finish(start: int, end: int, stop: StopFlag) -> None:
+            mirror_lower(out, n, width, start, end, stop)
+
+        with one_blas_thread():
+            over_ranges(work, -(-n_panels // 2), brief=True)
+        over_ranges(finish, n_panels, brief=True)
 
     def combine(self, left: Batch, coefficients: Matrix) -> Matrix:
         """sum_j k(a_i, b_j) coefficients_jk, in double precision; threads share the left rows."""
@@ -333,9 +365,9 @@ def _scaled(rows: Rows, form: _Form, centre: Vector | None, dtype: Any) -> tuple
     """Rows times the scale of the kernel, and half the squares of their lengths."""
     if sparse.issparse(rows):
         scaled = sparse.csr_matrix(
-            ((rows.data * form.scale).astype(dtype), rows.indices, rows.indptr), shape=rows.shape, copy=False
+            (rows.data.astype(dtype) * dtype(form.scale), rows.indices, rows.indptr), shape=rows.shape, copy=False
         )
     else:
         shifted = rows if centre is None else rows - centre
-        scaled = np.ascontiguousarray(np.multiply(shifted, form.scale), dtype=dtype)
+        scaled = np.multiply(shifted, form.scale, dtype=dtype, casting="same_kind", order="C")
     return scaled, (0.5 * squared_norms(scaled)).astype(dtype)

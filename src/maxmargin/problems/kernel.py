@@ -94,7 +94,12 @@ class KernelProblem(Problem):
         X = as_double(self.source.take(which))
         if self.kernel.on == "matrix":
             return np.array(self.kernel.columns(X, self.source.X, self.row_positions[which]), dtype=np.float64)
-        return np.asarray(self.kernel.block(X, X), dtype=np.float64)
+        panels = Panels.of(self.kernel, X, single=False) if self.kernel.on == "vectors" else None
+        if panels is None:
+            return np.asarray(self.kernel.block(X, X), dtype=np.float64)
+        matrix = np.empty((len(panels.halves), len(panels.halves)))
+        panels.fill_own(matrix)
+        return matrix
 
     def kernel_rows(self, rows: RowIndex) -> Matrix:
         """k(x_i, x_j) of some rows against all."""

@@ -5,13 +5,20 @@
     gap        the sum over rows of the loss at the middle slope, less what beta makes of it (`_loops.working_sets`)
 
 The tolerance is about the machine that a certificate will be about. For a margin that nu leads to, that machine is
-divided by rho, and its slopes with it.
+divided by rho, and its slopes with it. At the optimum
+
+    nu n rho = |w|^2 + sum_i c_i max(0, rho - y_i (<w, phi(x_i)> + b)),
+
+so rho is never taken to be less than |w|^2 / (nu n). Where w = 0, nothing can be divided: nu is too small for the data.
+
+A fit is stalled where for several looks neither the dual rose by more than its rounding nor the gap became smaller.
 """
 
 from __future__ import annotations
 
 import math
 import time
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -29,8 +36,12 @@ from maxmargin.solvers.solver import Solver
 
 _CLOSE_ENOUGH = 0.75  # of the tolerance: the rest is for what rounding may add
 _NO_RISE = 1e-13  # relative
-_PATIENCE = 4  # looks without a rise of the dual before the fit counts as stalled
-_DEGENERATE = 1e-9  # of the largest possible score: a margin rho that is as good as zero
+NEARER = 0.9  # of the smallest gap so far: a gap below it is progress
+_PATIENCE = 4  # looks without progress before the fit counts as stalled
+_POINT = 3e-5  # of what coefficients of the same size could give: |w| that is as good as zero
+NEXT_TO_POINT = 1e-4  # the same, where single precision no longer tells
+_HAIR = 1e-9  # by which one class is wider than its margin rows, so that rounding does not decide whether they are in it
+_ROUNDOFF = float(np.finfo(np.float64).eps)
 
 
 class Look(NamedTuple):
@@ -48,8 +59,10 @@ class Look(NamedTuple):
 
     @property
     def middle(self) -> Vector:
-        """The slope that separates rises from falls."""
-        return 0.5 * (self.low + self.high)
+        """The slope that separates rises from falls; where all variables are at the same bound, the last of them."""
+        low = np.where(np.isfinite(self.low), self.low, self.high)
+        high = np.where(np.isfinite(self.high), self.high, low)
+        return np.where(np.isfinite(high), 0.5 * (low + high), 0.0)
 
 
 class Part:
@@ -93,7 +106,9 @@ class Part:
         up = _largest(gain_up, wanted // 2)
         gain_down[up] = -np.inf
         down = _largest(gain_down, wanted - len(up))
-        return np.concatenate([carried, up, down])
+        gain_up[up], gain_up[down] = -np.inf, -np.inf
+        more = _largest(gain_up, wanted - len(up) - len(down))  # where few can be lowered
+        return np.concatenate([carried, up, down, more])
 
     def between(self) -> NDArray[np.bool_]:
         """Variables that are at no bound and no kink."""
@@ -116,7 +131,7 @@ class Ascent:
         self.all = Part(self.variables, np.arange(len(self.variables.lower)))
         if start is not None and problem.nu is None:
             self.all.beta = self._feasible(start)
-        self._best_dual, self._waited = -math.inf, 0
+        self.try_again()
         self.end = math.inf if settings.max_seconds is None else time.perf_counter() + settings.max_seconds
 
     def _feasible(self, start: Solution) -> Vector:
@@ -128,6 +143,8 @@ class Ascent:
         # The heavier side gives way, which no bound forbids.
         positive, negative = float(np.sum(beta[beta > 0.0])), -float(np.sum(beta[beta < 0.0]))
         light = min(positive, negative)
+        if abs(positive - negative) <= 64.0 * np.finfo(np.float64).eps * light:
+            return np.asarray(beta)  # balanced up to rounding: scaling would only move multipliers off their bounds
         scale = np.where(beta > 0.0, light / (positive or 1.0), light / (negative or 1.0))
         return np.asarray(beta * scale)
 
@@ -144,9 +161,9 @@ class Ascent:
     def tolerance(self, look: Look) -> float:
         """Violation up to which the machine that a certificate is about is optimal."""
         tol = _CLOSE_ENOUGH * self.settings.tol
-        if self.problem.nu is None or isinstance(self.problem.loss, ResidualLoss):
+        if not self.has_margin:
             return tol
-        return tol * max(self._rho(look), self._smallest_margin())
+        return tol * self._rho(look)
 
     def gap(self, look: Look) -> tuple[float, float]:
         """Relative gap at the present point, recorded, and the value that the ascent raises."""
@@ -158,8 +175,7 @@ class Ascent:
             parts = (whole.F, whole.beta, v.lower, v.upper, v.tube, v.ridge)
             terms = gap_terms(*(part if len(inside) == len(part) else part[inside] for part in parts), b)
             losses, gap = losses + terms[0], gap + terms[1]
-        n = len(whole.F) if v.is_free else len(whole.F) - 1
-        square = float(whole.beta[:n] @ (whole.F + v.target - v.ridge * whole.beta)[:n])
+        square = self._square()
         primal = 0.5 * square + losses
         self.history.record(self.steps, primal, primal - gap)
         # With nu this is not primal - gap, which is about the machine that nu led to; but it is what rises.
@@ -171,26 +187,68 @@ class Ascent:
         """Whether gap and violation are within the tolerance."""
         return relative_gap <= _CLOSE_ENOUGH * self.settings.tol and look.violation <= self.tolerance(look)
 
-    def is_stalled(self, dual: float) -> bool:
-        """Whether the dual has not risen for several looks, beyond its rounding."""
-        rises = dual > self._best_dual + _NO_RISE * abs(dual)
-        self._waited = 0 if rises else self._waited + 1
-        self._best_dual = max(self._best_dual, dual)
+    def is_stalled(self, dual: float, relative_gap: float) -> bool:
+        """Whether for several looks neither the dual rose, beyond its rounding, nor the gap became smaller."""
+        beta = self.all.beta
+        rounding = _NO_RISE * abs(dual) + _ROUNDOFF * float(beta @ beta) * self._largest_value
+        progress = dual > self._best_dual + rounding or relative_gap < NEARER * self._best_gap
+        self._waited = 0 if progress else self._waited + 1
+        self._best_dual, self._best_gap = max(self._best_dual, dual), min(self._best_gap, relative_gap)
         return self._waited > _PATIENCE
 
     def try_again(self) -> None:
         """Begin to wait anew."""
-        self._best_dual, self._waited = -math.inf, 0
+        self._best_dual, self._best_gap, self._waited = -math.inf, math.inf, 0
+
+    @cached_property
+    def _largest_value(self) -> float:
+        """The largest |k(x_i, x_i)|."""
+        return float(np.max(np.abs(self.problem.diagonal())))
+
+    def is_point(self, share: float = _POINT) -> bool:
+        """Whether w is as good as zero in a classification with nu, where it has no direction then."""
+        if not self.has_margin:
+            return False
+        reach = float(np.sum(np.abs(self.all.beta))) * self._diameter
+        return self._square() <= (share * reach) ** 2
+
+    @property
+    def has_margin(self) -> bool:
+        """Whether nu leads to a margin rho, by which all is divided."""
+        return self.problem.nu is not None and not isinstance(self.problem.loss, ResidualLoss)
+
+    @cached_property
+    def _diameter(self) -> float:
+        """How far phi(x_i) are from each other, or from the origin where no intercept is free: the first of them."""
+        diagonal = self.problem.diagonal()
+        if self.problem.intercept.is_free:
+            diagonal = diagonal + diagonal[0] - 2.0 * self.problem.kernel_rows(np.array([0]))[0]
+        return math.sqrt(float(np.max(np.abs(diagonal))))
+
+    def _square(self) -> float:
+        """|w|^2."""
+        v, whole = self.variables, self.all
+        scores = whole.F + v.target - v.ridge * whole.beta
+        return float((whole.beta @ scores) if v.is_free else (whole.beta[:-1] @ scores[:-1]))
+
+    def intercept(self) -> float:
+        """The intercept that the slopes tell: the middle between rises and falls where it is free."""
+        v = self.variables
+        if v.is_free:
+            return -float(np.mean(self.all.look().middle))
+        return v.constant * float(np.sum(self.all.beta[:-1]))
 
     def solution(self, status: Status) -> Solution:
         """Multipliers, and how they were found."""
-        problem, margin = self.problem, None
+        problem, margin, costs = self.problem, None, self.problem.costs
         beta = self.variables.combined(self.all.beta)
         if problem.nu is not None:
             beta, margin = self._scaled_by_margin(beta)
+            if not isinstance(problem.loss, ResidualLoss):
+                costs = (1.0 / margin) * costs  # of the machine that nu led to, rounded as its certificate rounds it
         alpha = problem.loss.multipliers(beta, problem.targets)
-        box = problem.loss.dual_box(problem.costs)
-        if box is not None and problem.nu is None:
+        box = problem.loss.dual_box(costs)
+        if box is not None:
             alpha = np.clip(alpha, box.lower, box.upper)
             if problem.intercept.is_free:
                 alpha = balanced(alpha, problem.coefficients(np.ones_like(alpha)), box)
@@ -207,25 +265,40 @@ class Ascent:
         )
 
     def _rho(self, look: Look) -> float:
+        """The margin; no less than it can be at the optimum."""
         middle = look.middle
-        return 0.5 * float(middle[0] - middle[1]) if len(middle) == 2 else float(middle[0])
-
-    def _smallest_margin(self) -> float:
-        """A margin rho that is as good as zero, measured by the largest score that coefficients of this size can give."""
-        return _DEGENERATE * float(np.sum(np.abs(self.all.beta)) * np.max(np.abs(self.problem.diagonal())))
+        rho = 0.5 * float(middle[0] - middle[1]) if len(middle) == 2 else float(middle[0])
+        return max(rho, self._square() / float(np.sum(np.abs(self.all.beta))))
 
     def _scaled_by_margin(self, beta: Vector) -> tuple[Vector, float]:
         """Coefficients of the machine that nu led to, and its margin rho or the width epsilon of its tube."""
         look = self.all.look()
-        if isinstance(self.problem.loss, ResidualLoss):
-            return beta, max(0.0, 0.5 * float(look.middle[1] - look.middle[0]))
-        rho = self._rho(look)
-        if not rho > self._smallest_margin():
+        if not self.has_margin:
+            epsilon = max(0.0, 0.5 * float(look.middle[1] - look.middle[0]))
+            return self._flat(epsilon) or (beta, epsilon)
+        if self.is_point():
             raise ParameterError(
                 f"nu={self.problem.nu:g} is too small for these data: with so few margin errors allowed nothing is "
                 "left to separate, and every answer is w = 0. Raise nu, or use a kernel that separates more."
             )
+        rho = self._rho(look)
+        if not self.problem.intercept.is_free:
+            rho *= 1.0 - _HAIR
         return beta / rho, rho
+
+    def _flat(self, epsilon: float) -> tuple[Vector, float] | None:
+        """A constant, and the tube that holds all targets, where that is the answer of a regression with nu.
+
+        Then the objective without its tube is zero at the optimum, and no gap is small beside it: only the exact answer
+        will do.
+        """
+        y, costs = self.problem.targets, self.problem.costs
+        whole = 0.5 * float(np.max(y) - np.min(y))
+        share = float(np.sum(np.abs(self.all.beta)))
+        gained = share * (whole - epsilon) + 0.5 * self._square()
+        if self.status is not Status.STALLED or gained > self.settings.tol * share * whole:
+            return None
+        return np.zeros(len(costs)), float(np.nextafter(whole * (1.0 + 4.0 * _ROUNDOFF), np.inf))
 
 
 def _largest(values: Vector, count: int) -> RowIndex:

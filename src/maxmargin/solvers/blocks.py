@@ -32,15 +32,18 @@ from numpy.typing import NDArray
 
 from maxmargin._loops.pair_steps import Box, pair_steps
 from maxmargin._types import RowIndex, Vector
+from maxmargin.backends.scratch import scratch
 from maxmargin.backends.threads import StopFlag, run_until_interrupted
 from maxmargin.errors import ParameterError
 from maxmargin.problems import KernelProblem, Problem, Solution, Status
-from maxmargin.solvers.ascent import Ascent, Look, Part
+from maxmargin.solvers.ascent import NEARER, NEXT_TO_POINT, Ascent, Look, Part
 from maxmargin.solvers.kernel_values import ActiveRows, KernelValues
+from maxmargin.solvers.shared_kernel import with_shared_values
 from maxmargin.solvers.solver import Solver
 from maxmargin.solvers.whole_ascent import WholeAscent
 
-_WHOLE = 1024  # rows up to which the whole kernel matrix is formed, in double precision
+_WHOLE = 1024
+_WHOLE_STORED = 4096  # the same for a matrix that somebody stored
 _BRIEF = 500  # rows up to which a fit takes milliseconds
 _ACTIVE = 8192
 _SHARE = 0.3  # of all variables is active at least
@@ -50,6 +53,7 @@ _ROUNDS = 200  # on the same active variables
 _INNER = 0.1  # of the violation is left inside a working set when a round ends
 _OUTER = 0.1  # of the violation is left among active variables when all slopes are formed again
 _SAMPLE = 64  # slopes that are compared with double precision
+_HOPELESS = 1e-5  # of the tolerance: a rise of the dual, since its slopes were last formed in double, that leads nowhere
 _TRUSTED = 0.1  # of the tolerance may be lost to single precision
 _BUDGET = 1 << 30
 _PAD = 16  # idle columns: lines a power of two apart would all want the same place in the cache
@@ -65,21 +69,29 @@ class Blocks(Solver):
         Variables that are active, at least.
     size
         Variables in a working set.
+    whole
+        Rows up to which the whole kernel matrix is formed, in double precision.
     """
 
     memory: int | None = None
     active: int = _ACTIVE
     size: int = _SIZE
+    whole: int = _WHOLE
     name: ClassVar[str] = "blocks"
 
     def solve(self, problem: Problem, start: Solution | None = None) -> Solution:
         """Solve from beta = 0, or from the coefficients of `start`."""
         if not isinstance(problem, KernelProblem):
             raise ParameterError(f"solver={self.name!r} is for kernel machines, not: {problem.objective}.")
-        few = problem.n_rows <= _WHOLE or (problem.stored is not None and problem.n_rows <= self.size)
-        ascent = WholeAscent(problem, self, start) if few else _Levels(problem, self, start)
+        ascent = self.ascent(problem, start)
         _, interrupted = run_until_interrupted(ascent.run, brief=problem.n_rows <= _BRIEF)
         return ascent.solution(Status.INTERRUPTED if interrupted else ascent.status)
+
+    def ascent(self, problem: KernelProblem, start: Solution | None = None) -> WholeAscent | _Levels:
+        """The ascent of a problem, before its first step."""
+        problem = with_shared_values(problem)
+        few = problem.n_rows <= (self.whole if problem.stored is None else _WHOLE_STORED)
+        return WholeAscent(problem, self, start) if few else _Levels(problem, self, start)
 
 
 class _Levels(Ascent):
@@ -93,8 +105,8 @@ class _Levels(Ascent):
         self.values = KernelValues(problem, budget)
         self.curvature = np.where(v.rows >= 0, problem.diagonal()[v.rows] + v.constant, 0.0) + v.ridge
         # Kernel rows among the active variables, in single precision; the system gives memory when it is written to.
-        self._buffer: NDArray[np.float32] = np.empty(min(budget // 4, problem.n_rows**2), dtype=np.float32)
-        self.is_exact = True
+        self._buffer: NDArray[np.float32] = scratch("kernel rows", min(budget // 4, problem.n_rows**2))
+        self.is_exact, self._last = True, (-np.inf, np.inf)
         moved = np.flatnonzero(self.all.beta)
         self._follow(moved, self.all.beta[moved])
 
@@ -115,14 +127,22 @@ class _Levels(Ascent):
                 return
             if look.violation <= self.tolerance(look):
                 self.sharper *= 0.3
-            if self.is_stalled(dual):
-                if self.is_exact:
-                    self.status = Status.STALLED
-                    return
+            stalled = self.is_stalled(dual, relative)
+            if not self.is_exact and (stalled or self.is_point(NEXT_TO_POINT)):
                 self._refine()
-                self.try_again()
                 continue
+            if self.is_point() or (stalled and not self._is_nearer(dual, relative)):
+                self.status = Status.STALLED
+                return
+            if stalled:
+                self.try_again()
             self._solve_active(look, stop)
+
+    def _is_nearer(self, dual: float, relative_gap: float) -> bool:
+        """Whether dual or gap, from slopes in double precision, are better than when they were last asked for."""
+        (last_dual, last_gap), self._last = self._last, (dual, relative_gap)
+        rise = _HOPELESS * self.settings.tol * abs(dual)
+        return dual > last_dual + rise or relative_gap < NEARER * last_gap
 
     # The active variables -----------------------------------------------------------------------------------------
 
@@ -161,7 +181,8 @@ class _Levels(Ascent):
             return
         self.is_exact = False
         rows, place = np.unique(v.rows[moved], return_inverse=True)
-        change = self.values.change(rows, np.bincount(place, weights=steps)) + v.constant * float(np.sum(steps))
+        total = np.bincount(place, weights=steps).astype(np.float64)
+        change = self.values.change(rows, total) + v.constant * float(np.sum(steps))
         whole.F += change if len(change) == len(whole.F) else np.where(v.rows >= 0, change[v.rows], 0.0)
         whole.F[moved] += v.ridge[moved] * steps
 
@@ -261,7 +282,7 @@ class _Levels(Ascent):
         part.F[moved] += part.ridge[moved] * steps
         given = moved < len(place)  # all but the row of zeros, which is the last
         rows, which = np.unique(place[moved[given]], return_inverse=True)
-        total = np.bincount(which, weights=steps[given])
+        total = np.bincount(which, weights=steps[given]).astype(np.float64)
         if len(active.rows) == len(part.F):
             active.add(rows, total, part.F)
         else:

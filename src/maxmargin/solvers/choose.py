@@ -30,6 +30,7 @@ SOLVERS = {
     "Pairs": "pairs",
     "Pegasos": "pegasos",
     "QP": "qp",
+    "SMO": "smo",
     "SimpleSMO": "smo_simple",
     "SoftmaxNewton": "softmax_newton",
     "SparseNewton": "sparse_newton",
@@ -53,7 +54,15 @@ _LINEAR = {
     "sparse": "SparseNewton",
     "subgradient": "Subgradient",
 }
-_KERNEL = {"auto": "KernelAutomatic", "blocks": "Blocks", "dcd": "KernelDescent", "osuna": "Osuna", "qp": "QP", "smo-simple": "SimpleSMO"}
+_KERNEL = {
+    "auto": "KernelAutomatic",
+    "blocks": "Blocks",
+    "dcd": "KernelDescent",
+    "osuna": "Osuna",
+    "qp": "QP",
+    "smo": "SMO",
+    "smo-simple": "SimpleSMO",
+}
 
 _KERNEL_REGRESSION = {
     "auto": "KernelLeastSquares",

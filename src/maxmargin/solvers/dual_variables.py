@@ -111,7 +111,8 @@ class Variables:
     def combined(self, beta: Vector) -> Vector:
         """Coefficients of the rows."""
         given = self.rows >= 0
-        return np.bincount(self.rows[given], weights=beta[given], minlength=self.n_rows)
+        sums: Vector = np.bincount(self.rows[given], weights=beta[given], minlength=self.n_rows).astype(np.float64)
+        return sums
 
 
 def _with_nu(problem: KernelProblem, nu: float) -> Variables:

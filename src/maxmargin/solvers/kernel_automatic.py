@@ -18,18 +18,13 @@ class KernelAutomatic(Solver):
 
     memory
         Bytes for kernel rows that are kept; None for the solver's own default.
-    shrinking
-        Whether slopes of settled variables may wait.
     """
 
     memory: int | None = None
-    shrinking: bool = True
     name: ClassVar[str] = "auto"
 
     def solve(self, problem: Problem, start: Solution | None = None) -> Solution:
         """Solve with the solver that suits."""
         if isinstance(problem.loss, HardMargin):
             return QP(self.tol, self.max_iter, self.max_seconds).solve(problem, start)
-        return Blocks(self.tol, self.max_iter, self.max_seconds, self.memory).solve(
-            problem, start
-        )
+        return Blocks(self.tol, self.max_iter, self.max_seconds, self.memory).solve(problem, start)

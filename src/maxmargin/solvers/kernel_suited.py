@@ -21,6 +21,7 @@ _LOSSES: dict[str, tuple[type[Loss], ...]] = {
     "dcd": (Squared, *_BOXED),
     "osuna": _BOXED,
     "qp": (HardMargin, Squared, *_BOXED),
+    "smo": _BOXED,
     "smo-simple": (Hinge,),
 }
 """Losses that each solver knows."""

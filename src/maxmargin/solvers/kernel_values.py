@@ -8,7 +8,7 @@ Rows that are active for a while (`ActiveRows`) keep kernel rows among themselve
 coefficient moves.
 
 A kernel that has no fast form may be anybody's function, and slow. Its values are stored once and for all where they
-fit, and else asked for again.
+fit, and else asked for again. So are those of rows with many entries, if the rows are few.
 """
 
 from __future__ import annotations
@@ -19,13 +19,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin._loops.working_sets import add_rows, gather, mirror
-from maxmargin._types import RowIndex, Vector
+from maxmargin._types import RowIndex, Rows, Vector
+from maxmargin.backends.scratch import scratch
 from maxmargin.backends.threads import over_ranges
+from maxmargin.data import count_rows
+from maxmargin.kernels import Kernel
 from maxmargin.kernels.panels import Panels
 from maxmargin.problems import KernelProblem
 
 _MOVES = 2  # of a row among active ones before its kernel row is kept: a new place in memory costs more than a value
 _BRIEF_VALUES = 500_000  # kernel values that one thread adds up before another has woken
+_COSTLY = 100  # entries of a row from which computing a value takes much longer than reading it
+_FEW_ROWS = 8192
 _CHUNK_VALUES = 1 << 22  # of an unknown kernel, asked for at a time
 
 
@@ -37,11 +42,13 @@ class KernelValues:
         self._panels: Panels | None = None
         if problem.kernel.on == "vectors" and problem.stored is None:
             self._panels = Panels.of(problem.kernel, problem.source.take(slice(None)), single=True)
-        self._fits = problem.stored is not None or 4 * self.n_rows**2 <= budget
+        fits = 4 * self.n_rows**2 <= budget
+        is_costly = self._panels is None or (self._panels.entries_a_row > _COSTLY and self.n_rows <= _FEW_ROWS)
+        self.is_stored = problem.stored is not None or (fits and is_costly)
 
     def ready(self, rows: RowIndex) -> Panels | None:
         """The given rows, ready to meet others."""
-        return None if self._panels is None else self._panels.only(rows)
+        return None if self._panels is None or self.is_stored else self._panels.only(rows)
 
     def fill_ready(
         self, rows: RowIndex, ready: Panels | None, columns: RowIndex, out: NDArray[np.float32], places: RowIndex
@@ -54,31 +61,41 @@ class KernelValues:
 
     def fill(self, rows: RowIndex, columns: RowIndex, out: NDArray[np.float32], places: RowIndex) -> None:
         """k(x_i, x_j) for i in `rows` and j in `columns`, into the rows `places` of `out`."""
-        if self._panels is not None:
+        if self._panels is not None and not self.is_stored:
             self._panels.only(columns).fill(self._panels.own.part(rows), out, places)
             return
+        if self.is_stored:
+            never = np.zeros(1, dtype=np.uint8)
+            gather(self.matrix, rows, columns, np.arange(len(columns)), places, 0, len(rows), never, out)
+            return
         for part in self._chunks(rows):
-            values = self._matrix[rows[part]] if self._fits else self.problem.kernel_rows(rows[part])
-            out[places[part], : len(columns)] = values[:, columns]
+            out[places[part], : len(columns)] = self.problem.kernel_rows(rows[part])[:, columns]
 
     def change(
         self, rows: RowIndex, steps: Vector, among: RowIndex | None = None, ready: Panels | None = None
     ) -> Vector:
         """sum_j steps_j k(x_i, x_j) over the given rows j, for every row i, or for those `among` which are ready."""
-        if self._panels is not None:
+        if self._panels is not None and not self.is_stored:
             left = self._panels.own if ready is None else ready.own
             return self._panels.only(rows).combine(left, steps[:, None])[:, 0]
         total = np.zeros(self.n_rows)
-        for part in self._chunks(rows):
-            values = self._matrix[rows[part]] if self._fits else self.problem.kernel_rows(rows[part])
-            total += steps[part] @ values
+        if self.is_stored:
+            work = lambda start, end, stop: add_rows(self.matrix, rows, steps, start, end, stop, total)  # noqa: E731
+            over_ranges(work, self.n_rows, brief=True)
+        else:
+            for part in self._chunks(rows):
+                total += steps[part] @ self.problem.kernel_rows(rows[part])
         return total if among is None else total[among]
 
     @cached_property
-    def _matrix(self) -> NDArray[np.float32]:
+    def matrix(self) -> NDArray[np.float32]:
+        """All values, where they are stored."""
         if self.problem.stored is not None:
             return self.problem.stored
-        matrix = np.empty((self.n_rows, self.n_rows), dtype=np.float32)
+        matrix = scratch("kernel matrix", self.n_rows**2).reshape(self.n_rows, self.n_rows)
+        if self._panels is not None:
+            self._panels.fill_own(matrix)
+            return matrix
         every = np.arange(self.n_rows)
         for part in self._chunks(every):
             matrix[part] = self.problem.kernel_rows(every[part])
@@ -87,6 +104,22 @@ class KernelValues:
     def _chunks(self, rows: RowIndex) -> list[slice]:
         step = max(1, _CHUNK_VALUES // self.n_rows)
         return [slice(first, first + step) for first in range(0, len(rows), step)]
+
+
+def kernel_matrix(kernel: Kernel, X: Rows) -> NDArray[np.float32]:
+    """k(x_i, x_j) of all rows, in single precision."""
+    n = count_rows(X)
+    matrix = np.empty((n, n), dtype=np.float32)
+    panels = Panels.of(kernel, X, single=True) if kernel.on == "vectors" else None
+    if panels is not None:
+        panels.fill_own(matrix)
+        return matrix
+    every = np.arange(n)
+    step = max(1, _CHUNK_VALUES // n)
+    for first in range(0, n, step):
+        part = every[first : first + step]
+        matrix[part] = kernel.columns(X[part] if hasattr(X, "shape") else [X[i] for i in part], X, every)
+    return matrix
 
 
 class ActiveRows:
@@ -101,6 +134,9 @@ class ActiveRows:
         self._moves = np.zeros(n, dtype=np.int64)
         self._filled = 0
         self._ready = values.ready(rows)
+        if values.is_stored and n == values.n_rows:
+            self._kept, self._filled = values.matrix, n
+            self._slot_of[:] = np.arange(n)
 
     def add(self, places: RowIndex, steps: Vector, F: Vector) -> None:
         """F_i += sum_j steps_j k(x_i, x_j) over active rows j at the given places, for every active row i."""

@@ -1,0 +1,160 @@
+"""Scores of kernel machines over a grid and over folds, from one kernel matrix a kernel.
+
+For each kernel of the grid the matrix over all rows is formed once. Each fold and each pair of classes takes its part
+of it and solves along the costs, each answer the start of the next; the rows held out take theirs and are scored.
+Nothing but sums of stored values is left to do for a cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone, is_classifier
+from sklearn.metrics import accuracy_score, r2_score
+
+from maxmargin._types import Labels, Matrix, RowIndex, Rows, Vector
+from maxmargin.backends.threads import one_blas_thread, run_apart, thread_count
+from maxmargin.data import count_rows
+from maxmargin.estimators.kernel_classifier import tasks_of
+from maxmargin.estimators.parameters import check_cost, check_epsilon, check_intercept
+from maxmargin.estimators.svc import SVC
+from maxmargin.estimators.svr import SVR
+from maxmargin.estimators.weights import present_classes
+from maxmargin.evaluate.stored_kernels import StoredKernel, ascents
+from maxmargin.losses import EpsilonInsensitive, Hinge
+from maxmargin.problems import Regression, Specification
+from maxmargin.solvers.blocks import Blocks
+
+_LARGEST = 1 << 31  # bytes of a kernel matrix that is formed whole where nobody says more
+
+Fold = tuple[RowIndex, RowIndex]
+
+
+def suits(estimator: Any, X: Rows, parameters: Sequence[str]) -> bool:
+    """Whether the search can go through stored kernel matrices: an SVC or SVR whose matrix is not too large."""
+    if type(estimator) not in (SVC, SVR) or estimator.solver != "auto":
+        return False
+    known = {"C", "gamma", "kernel", "degree", "coef0", "epsilon", "tol", "class_weight"}
+    return set(parameters) <= known and 4 * count_rows(X) ** 2 <= (estimator._memory() or _LARGEST)
+
+
+def search(
+    estimator: Any,
+    X: Rows,
+    y: Labels,
+    sample_weight: Vector | None,
+    folds: Sequence[Fold],
+    costs: Sequence[float],
+    others: Sequence[dict[str, Any]],
+    tell: Callable[[int], None],
+) -> Matrix:
+    """Scores of the held-out rows: accuracy or R^2, for each of `others`, each cost and each fold."""
+    scores = np.empty((len(others), len(costs), len(folds)))
+    order = np.argsort(costs)
+    kernels: dict[tuple[str, bytes], StoredKernel] = {}
+    with one_blas_thread():
+        for number, chosen in enumerate(others):
+            model = clone(estimator).set_params(**chosen)
+            model._check_kernel_input(X, reset=True)
+            jobs = []
+            for train, test in folds:
+                # "scale" is the width of the rows trained on, so each fold has its own.
+                own = sample_weight[train] if sample_weight is not None else None
+                is_named = isinstance(model.gamma, str) and isinstance(model.kernel, str)
+                kernel = model._make_kernel(X[train] if is_named else X, own if is_named else sample_weight)
+                key = (repr(kernel), b"")
+                if key not in kernels:
+                    kernels = {key: StoredKernel(kernel, X)}
+                stored = kernels[key]
+                jobs.append(_fold(model, stored, y, sample_weight, train, test, [costs[k] for k in order]))
+                if is_named:  # one matrix at a time
+                    scores[number][order, len(jobs) - 1] = _finished(jobs[-1:], model)[0]
+            if not is_named:
+                for column, found in enumerate(_finished(jobs, model)):
+                    scores[number][order, column] = found
+            tell(number + 1)
+    return scores
+
+
+class _Fold:
+    """The sub-problems of one fold, and how their scores become a score of the fold."""
+
+    def __init__(self, jobs: list[Callable[[], Matrix]], score: Callable[[list[Matrix]], Vector]):
+        self.jobs, self.score = jobs, score
+
+
+def _finished(folds: Sequence[_Fold], model: Any) -> list[Vector]:
+    """Run all sub-problems side by side, the largest first, and score each fold."""
+    jobs = [job for fold in folds for job in fold.jobs]
+    results = iter(run_apart(jobs, min(thread_count(model.n_jobs), len(jobs))))
+    return [fold.score([next(results) for _ in fold.jobs]) for fold in folds]
+
+
+def _fold(
+    model: Any,
+    stored: StoredKernel,
+    y: Labels,
+    sample_weight: Vector | None,
+    train: RowIndex,
+    test: RowIndex,
+    costs: Sequence[float],
+) -> _Fold:
+    settings = Blocks(tol=model.tol, max_iter=None if model.max_iter in (-1, None) else model.max_iter)
+    intercept = check_intercept(model.intercept)
+    for C in costs:
+        check_cost(C)
+    if not is_classifier(model):
+        loss = EpsilonInsensitive(check_epsilon(model.epsilon))
+        specification = Specification(Regression(), loss, 1.0, intercept, stored.kernel)
+        job = _job(specification, stored, y, sample_weight, train, test, costs, settings)
+        return _Fold([job], lambda found: np.array([r2_score(y[test], f) for f in found[0]]))
+    weight = None if sample_weight is None else sample_weight[train]
+    classes, factors = present_classes(model.class_weight, np.unique(y[train]), y[train], weight)
+    jobs = [
+        _job(
+            Specification(task, Hinge(), 1.0, intercept, stored.kernel, class_weight=factors),
+            stored,
+            y,
+            sample_weight,
+            train,
+            test,
+            costs,
+            settings,
+        )
+        for task in tasks_of(classes)
+    ]
+    judge = clone(model)
+    judge.classes_ = classes
+
+    def score(found: list[Matrix]) -> Vector:
+        f = np.stack(found, axis=2)  # cost, row, pair
+        return np.array([accuracy_score(y[test], classes[judge._chosen(one)]) for one in f])
+
+    return _Fold(jobs, score)
+
+
+def _job(
+    specification: Specification,
+    stored: StoredKernel,
+    y: Labels,
+    sample_weight: Vector | None,
+    train: RowIndex,
+    test: RowIndex,
+    costs: Sequence[float],
+    settings: Blocks,
+) -> Callable[[], Matrix]:
+    """Scores of the held-out rows by one sub-problem, a row for each cost."""
+
+    def job() -> Matrix:
+        problem, place = stored.problem(specification, y, sample_weight, train)
+        held_out = stored.among(test, place)
+        scores = np.empty((len(costs), len(test)))
+        stop = np.zeros(1, dtype=np.uint8)
+        for k, ascent in enumerate(ascents(problem, costs, settings, stop)):
+            beta = ascent.variables.combined(ascent.all.beta)
+            scores[k] = held_out @ beta.astype(np.float32) + ascent.intercept()
+        return scores
+
+    return job

@@ -1,0 +1,76 @@
+"""Kernel values of all rows, computed once for every fold, every pair of classes and every C of a search."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxmargin._loops.working_sets import gather
+from maxmargin._types import Labels, RowIndex, Rows, Vector
+from maxmargin.backends.threads import StopFlag
+from maxmargin.data import count_rows
+from maxmargin.kernels import Kernel
+from maxmargin.problems import KernelProblem, Solution, Specification
+from maxmargin.solvers.ascent import Ascent
+from maxmargin.solvers.blocks import Blocks
+from maxmargin.solvers.kernel_values import kernel_matrix
+
+_AT_BOUND = 1.0 - 1e-9  # share of its bound at which a multiplier is there
+
+
+class StoredKernel:
+    """A kernel matrix over rows X, in single precision: to search, not to certify."""
+
+    def __init__(self, kernel: Kernel, X: Rows):
+        self.kernel, self.X = kernel, X
+        self.values = kernel_matrix(kernel, X)
+
+    def among(self, rows: RowIndex, columns: RowIndex) -> NDArray[np.float32]:
+        """Values of some rows against some others."""
+        out = np.empty((len(rows), len(columns)), dtype=np.float32)
+        every, stop = np.arange(len(rows)), np.zeros(1, dtype=np.uint8)
+        gather(self.values, rows, columns, np.arange(len(columns)), every, 0, len(rows), stop, out)
+        return out
+
+    def problem(
+        self, specification: Specification, y: Labels, sample_weight: Vector | None, used: RowIndex
+    ) -> tuple[KernelProblem, RowIndex]:
+        """The problem of a specification on some rows, with its part of the matrix, and its rows among those of X."""
+        weight = None if sample_weight is None else sample_weight[used]
+        problem, rows = specification.problem(_Positions(self.X, used), y[used], weight)
+        assert isinstance(problem, KernelProblem)
+        place = used if rows is None else used[rows]
+        source = replace(problem.source, X=self.X, rows=place)
+        return replace(problem, source=source, stored=self.among(place, place)), place
+
+
+class _Positions:
+    """Stands for the chosen rows while a specification looks at their labels; the rows themselves are not copied."""
+
+    def __init__(self, X: Rows, used: RowIndex):
+        self.shape = (len(used), *getattr(X, "shape", (count_rows(X),))[1:])
+        self.ndim = len(self.shape)
+
+
+def ascents(problem: KernelProblem, costs: Sequence[float], settings: Blocks, stop: StopFlag) -> Iterator[Ascent]:
+    """The problem solved for every C, increasing, each from the answer before it."""
+    start: Solution | None = None
+    before = 0.0
+    for C in costs:
+        one = replace(problem, C=float(C))
+        if start is not None:
+            start = replace(start, alpha=_carried_over(start.alpha, problem, before, float(C)))
+        ascent = settings.ascent(one, start)
+        ascent.run(stop)
+        start, before = ascent.solution(ascent.status), float(C)
+        yield ascent
+
+
+def _carried_over(alpha: Vector, problem: KernelProblem, before: float, C: float) -> Vector:
+    """Multipliers for another C: those at their bound go to the new one, the others stay."""
+    bound = before * problem.source.weight
+    at_bound = np.abs(alpha) >= _AT_BOUND * bound
+    return np.where(at_bound, alpha * (C / before), np.clip(alpha, -C / before * bound, C / before * bound))
