@@ -77,8 +77,8 @@ def a_few_rows(X: Any, y: np.ndarray) -> tuple[Any, np.ndarray]:
     """Rows of every class: enough to load every module, start the threads and find compiled code."""
     labels = np.unique(y)
     if len(labels) > MOST_CLASSES:
-        return X[:200], y[:200]
-    rows = np.sort(np.concatenate([np.flatnonzero(y == label)[:100] for label in labels]))
+        return X[:1500], y[:1500]
+    rows = np.sort(np.concatenate([np.flatnonzero(y == label)[:600] for label in labels]))
     return X[rows], y[rows]
 
 

@@ -19,6 +19,7 @@ from maxmargin.kernels import Kernel, Linear
 from maxmargin.kernels.panels import Panels
 from maxmargin.problems.problem import Pieces, Problem
 
+_FEW_VALUES = 1 << 15  # of a kernel, which are there before panels are cut
 _TILE_ROWS = 1024
 _TILE_COLUMNS = 4096
 _MAX_EXAMINED = 2000  # rows up to which the eigenvalues of an unknown kernel are computed
@@ -26,7 +27,7 @@ _MAX_EXAMINED = 2000  # rows up to which the eigenvalues of an unknown kernel ar
 
 def combine_columns(kernel: Kernel, A: Rows, train: Rows, columns: RowIndex, beta: Vector) -> Vector:
     """sum_j beta_j k(a, train[columns_j]) for every row a of A, in tiles and in double precision."""
-    if kernel.on == "vectors" and len(columns) > 0:
+    if kernel.on == "vectors" and len(columns) * A.shape[0] > _FEW_VALUES:
         panels = Panels.of(kernel, train[columns], single=False)
         if panels is not None and panels.suits(A):
             return panels.combine_all(A, beta.reshape(len(beta), -1)).reshape(A.shape[0], *beta.shape[1:])
@@ -94,7 +95,8 @@ class KernelProblem(Problem):
         X = as_double(self.source.take(which))
         if self.kernel.on == "matrix":
             return np.array(self.kernel.columns(X, self.source.X, self.row_positions[which]), dtype=np.float64)
-        panels = Panels.of(self.kernel, X, single=False) if self.kernel.on == "vectors" else None
+        worth = self.kernel.on == "vectors" and X.shape[0] ** 2 > _FEW_VALUES
+        panels = Panels.of(self.kernel, X, single=False) if worth else None
         if panels is None:
             return np.asarray(self.kernel.block(X, X), dtype=np.float64)
         matrix = np.empty((len(panels.halves), len(panels.halves)))

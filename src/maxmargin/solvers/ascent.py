@@ -12,6 +12,11 @@ divided by rho, and its slopes with it. At the optimum
 so rho is never taken to be less than |w|^2 / (nu n). Where w = 0, nothing can be divided: nu is too small for the data.
 
 A fit is stalled where for several looks neither the dual rose by more than its rounding nor the gap became smaller.
+
+Precision. Kernel values may be single; coefficients and slopes are double. Before an answer is called converged, a
+sample of the slopes is compared with double precision. Where they differ by more than the tolerance allows, all slopes
+are formed in double and the steps go on from there: what single precision then does to the further, small, steps no
+longer matters.
 """
 
 from __future__ import annotations
@@ -19,105 +24,33 @@ from __future__ import annotations
 import math
 import time
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from maxmargin._loops.working_sets import gap_terms, look
-from maxmargin._types import RowIndex, Vector
+from maxmargin._loops.working_sets import gap_terms
+from maxmargin._types import Vector
 from maxmargin.backends.threads import StopFlag
 from maxmargin.errors import ParameterError
 from maxmargin.losses import ResidualLoss
 from maxmargin.problems import History, KernelProblem, Solution, Status
 from maxmargin.solvers.dual_variables import Variables
 from maxmargin.solvers.feasible import balanced
+from maxmargin.solvers.parts import Look, Part
 from maxmargin.solvers.solver import Solver
+
+__all__ = ["NEARER", "NEXT_TO_POINT", "Ascent", "Look", "Part"]
 
 _CLOSE_ENOUGH = 0.75  # of the tolerance: the rest is for what rounding may add
 _NO_RISE = 1e-13  # relative
 NEARER = 0.9  # of the smallest gap so far: a gap below it is progress
 _PATIENCE = 4  # looks without progress before the fit counts as stalled
+_MOST_STEPS, _MOST_STEPS_A_ROW = 10_000_000, 5000
 _POINT = 3e-5  # of what coefficients of the same size could give: |w| that is as good as zero
 NEXT_TO_POINT = 1e-4  # the same, where single precision no longer tells
-_HAIR = 1e-9  # by which one class is wider than its margin rows, so that rounding does not decide whether they are in it
+_HAIR = 1e-9  # by which one class is wider than its margin rows: rounding must not decide whether they are in it
+_SAMPLE = 64  # slopes that are compared with double precision
+_TRUSTED = 0.1  # of the tolerance may be lost to single precision
 _ROUNDOFF = float(np.finfo(np.float64).eps)
-
-
-class Look(NamedTuple):
-    """What the slopes tell, of each group."""
-
-    low: Vector
-    """Smallest slope of a rise."""
-    high: Vector
-    """Largest slope of a fall."""
-
-    @property
-    def violation(self) -> float:
-        """How far the worst pair is from optimal."""
-        return float(np.max(self.high - self.low))
-
-    @property
-    def middle(self) -> Vector:
-        """The slope that separates rises from falls; where all variables are at the same bound, the last of them."""
-        low = np.where(np.isfinite(self.low), self.low, self.high)
-        high = np.where(np.isfinite(self.high), self.high, low)
-        return np.where(np.isfinite(high), 0.5 * (low + high), 0.0)
-
-
-class Part:
-    """Some of the variables, with their slopes."""
-
-    def __init__(self, variables: Variables, which: RowIndex, whole: Part | None = None):
-        v = variables
-        self.which, self.n_groups = which, len(v.groups)
-        if whole is None:
-            self.lower, self.upper, self.tube, self.ridge = v.lower, v.upper, v.tube, v.ridge
-            self.beta, self.F = v.start.copy(), -v.target
-            self.group = np.zeros(len(which), dtype=np.int64)
-            for number, members in enumerate(v.groups):
-                self.group[members] = number
-        else:
-            self.lower, self.upper, self.tube, self.ridge = (x[which] for x in (v.lower, v.upper, v.tube, v.ridge))
-            self.beta, self.F, self.group = whole.beta[which], whole.F[which], whole.group[which]
-        self.rising, self.falling = np.empty(len(which)), np.empty(len(which))
-
-    def look(self) -> Look:
-        """Slopes in both directions."""
-        low, high = look(self.F, self.beta, self.lower, self.upper, self.tube, self.rising, self.falling)
-        if self.n_groups == 1:
-            return Look(np.array([low]), np.array([high]))
-        groups = [self.group == g for g in range(self.n_groups)]
-        return Look(
-            np.array([np.min(self.rising[g], initial=np.inf) for g in groups]),
-            np.array([np.max(self.falling[g], initial=-np.inf) for g in groups]),
-        )
-
-    def most_violating(self, look: Look, count: int, carried: RowIndex) -> RowIndex:
-        """`count` variables, the carried ones first, the others the worst: half to be raised, half lowered."""
-        if count >= len(self.which):
-            others = np.ones(len(self.which), dtype=bool)
-            others[carried] = False
-            return np.concatenate([carried, np.flatnonzero(others)])
-        middle = look.middle[self.group] if self.n_groups > 1 else look.middle[0]
-        gain_up, gain_down = middle - self.rising, self.falling - middle
-        gain_up[carried], gain_down[carried] = -np.inf, -np.inf
-        wanted = count - len(carried)
-        up = _largest(gain_up, wanted // 2)
-        gain_down[up] = -np.inf
-        down = _largest(gain_down, wanted - len(up))
-        gain_up[up], gain_up[down] = -np.inf, -np.inf
-        more = _largest(gain_up, wanted - len(up) - len(down))  # where few can be lowered
-        return np.concatenate([carried, up, down, more])
-
-    def between(self) -> NDArray[np.bool_]:
-        """Variables that are at no bound and no kink."""
-        return (self.beta > self.lower) & (self.beta < self.upper) & (self.beta != 0.0)
-
-    def gain(self, look: Look) -> Vector:
-        """How much moving each variable would gain, a slope."""
-        middle = look.middle[self.group]
-        return np.maximum(middle - self.rising, self.falling - middle)
 
 
 class Ascent:
@@ -131,7 +64,8 @@ class Ascent:
         self.all = Part(self.variables, np.arange(len(self.variables.lower)))
         if start is not None and problem.nu is None:
             self.all.beta = self._feasible(start)
-        self.try_again()
+        self.is_exact = True  # whether the slopes know of no single precision
+        self._best_dual, self._best_gap, self._waited = -math.inf, math.inf, 0
         self.end = math.inf if settings.max_seconds is None else time.perf_counter() + settings.max_seconds
 
     def _feasible(self, start: Solution) -> Vector:
@@ -150,13 +84,17 @@ class Ascent:
 
     def is_over(self, stop: StopFlag) -> bool:
         """Whether Ctrl-C or a budget ends the fit."""
-        limit = self.settings.max_iter
-        return bool(stop[0]) or time.perf_counter() > self.end or (limit is not None and self.steps >= limit)
+        return bool(stop[0]) or time.perf_counter() > self.end or self.steps >= self._most_steps
 
     def steps_left(self, most: int) -> int:
         """How many pair steps may be taken at once."""
+        return min(most, self._most_steps - self.steps)
+
+    @property
+    def _most_steps(self) -> int:
+        """Where no limit is given, one that only a fit without hope meets."""
         limit = self.settings.max_iter
-        return most if limit is None else min(most, limit - self.steps)
+        return max(_MOST_STEPS, _MOST_STEPS_A_ROW * self.problem.n_rows) if limit is None else limit
 
     def tolerance(self, look: Look) -> float:
         """Violation up to which the machine that a certificate is about is optimal."""
@@ -172,8 +110,9 @@ class Ascent:
         for number, members in enumerate(v.groups):
             inside = members if v.is_free else members[:-1]
             b = -float(look.middle[number]) if v.is_free else 0.0
-            parts = (whole.F, whole.beta, v.lower, v.upper, v.tube, v.ridge)
-            terms = gap_terms(*(part if len(inside) == len(part) else part[inside] for part in parts), b)
+            columns = (whole.F, whole.beta, v.lower, v.upper, v.tube, v.ridge)
+            F, beta, lower, upper, tube, ridge = (x if len(inside) == len(x) else x[inside] for x in columns)
+            terms = gap_terms(F, beta, lower, upper, tube, ridge, b)
             losses, gap = losses + terms[0], gap + terms[1]
         square = self._square()
         primal = 0.5 * square + losses
@@ -186,6 +125,33 @@ class Ascent:
     def is_optimal(self, look: Look, relative_gap: float) -> bool:
         """Whether gap and violation are within the tolerance."""
         return relative_gap <= _CLOSE_ENOUGH * self.settings.tol and look.violation <= self.tolerance(look)
+
+    def is_trusted(self, look: Look) -> bool:
+        """Whether single precision left the slopes, and the gap that is made of them, as precise as the tolerance."""
+        if self.is_exact:
+            return True
+        error, whole = self._error(), self.all
+        steepness = np.where(whole.beta == 0.0, 0.0, np.maximum(np.abs(whole.lower), np.abs(whole.upper)))
+        steepness = np.where(np.isfinite(steepness), steepness, np.abs(whole.beta))
+        allowed = self.settings.tol * abs(self.history.primal[-1])
+        return error <= _TRUSTED * self.tolerance(look) and error * float(np.sum(steepness)) <= _TRUSTED * allowed
+
+    def _error(self) -> float:
+        """Largest error of a sample of slopes."""
+        v, whole, n = self.variables, self.all, self.problem.n_rows
+        combined = v.combined(whole.beta)
+        sample = np.arange(0, n, max(1, n // _SAMPLE))  # variable i belongs to row i, as long as i is below n
+        exact = self.problem.scores_at(sample, combined) + v.constant * float(np.sum(combined))
+        found = (whole.F + v.target - v.ridge * whole.beta)[sample]
+        return float(np.max(np.abs(found - exact)))
+
+    def refine(self) -> None:
+        """Form all slopes in double precision."""
+        v, whole = self.variables, self.all
+        combined = v.combined(whole.beta)
+        scores = self.problem.scores(combined) + v.constant * float(np.sum(combined))
+        whole.F = np.where(v.rows >= 0, scores[v.rows], 0.0) - v.target + v.ridge * whole.beta
+        self.is_exact = True
 
     def is_stalled(self, dual: float, relative_gap: float) -> bool:
         """Whether for several looks neither the dual rose, beyond its rounding, nor the gap became smaller."""
@@ -299,11 +265,3 @@ class Ascent:
         if self.status is not Status.STALLED or gained > self.settings.tol * share * whole:
             return None
         return np.zeros(len(costs)), float(np.nextafter(whole * (1.0 + 4.0 * _ROUNDOFF), np.inf))
-
-
-def _largest(values: Vector, count: int) -> RowIndex:
-    """Places of the largest values, except those that are minus infinity."""
-    if count <= 0:
-        return np.empty(0, dtype=np.int64)
-    places = np.argpartition(-values, count - 1)[:count] if count < len(values) else np.arange(len(values))
-    return places[values[places] > -np.inf]

@@ -16,10 +16,7 @@ Three levels, each hundreds of times cheaper a step than the one around it:
 A variable that is settled at its bound never becomes active, so it costs nothing but its slope. The gap comes with the
 slopes: they are what the primal needs.
 
-Precision. Kernel values are single, coefficients and slopes double. Before the answer is called converged, a sample of
-the slopes is compared with double precision; where they differ by more than the tolerance allows, all slopes are formed
-in double and the rounds go on from there: what single precision then does to the further, small, steps no longer
-matters.
+Kernel values are single (`solvers.ascent` says what becomes of precision).
 """
 
 from __future__ import annotations
@@ -36,8 +33,9 @@ from maxmargin.backends.scratch import scratch
 from maxmargin.backends.threads import StopFlag, run_until_interrupted
 from maxmargin.errors import ParameterError
 from maxmargin.problems import KernelProblem, Problem, Solution, Status
-from maxmargin.solvers.ascent import NEARER, NEXT_TO_POINT, Ascent, Look, Part
+from maxmargin.solvers.ascent import NEARER, NEXT_TO_POINT, Ascent
 from maxmargin.solvers.kernel_values import ActiveRows, KernelValues
+from maxmargin.solvers.parts import Look, Part
 from maxmargin.solvers.shared_kernel import with_shared_values
 from maxmargin.solvers.solver import Solver
 from maxmargin.solvers.whole_ascent import WholeAscent
@@ -52,9 +50,7 @@ _INNER_STEPS = 20_000  # of one round: milliseconds, so that Ctrl-C and budgets 
 _ROUNDS = 200  # on the same active variables
 _INNER = 0.1  # of the violation is left inside a working set when a round ends
 _OUTER = 0.1  # of the violation is left among active variables when all slopes are formed again
-_SAMPLE = 64  # slopes that are compared with double precision
-_HOPELESS = 1e-5  # of the tolerance: a rise of the dual, since its slopes were last formed in double, that leads nowhere
-_TRUSTED = 0.1  # of the tolerance may be lost to single precision
+_HOPELESS = 1e-5  # of the tolerance: a rise of the dual, since its slopes were last in double, that leads nowhere
 _BUDGET = 1 << 30
 _PAD = 16  # idle columns: lines a power of two apart would all want the same place in the cache
 
@@ -106,9 +102,10 @@ class _Levels(Ascent):
         self.curvature = np.where(v.rows >= 0, problem.diagonal()[v.rows] + v.constant, 0.0) + v.ridge
         # Kernel rows among the active variables, in single precision; the system gives memory when it is written to.
         self._buffer: NDArray[np.float32] = scratch("kernel rows", min(budget // 4, problem.n_rows**2))
-        self.is_exact, self._last = True, (-np.inf, np.inf)
+        self._last = (-np.inf, np.inf)
         moved = np.flatnonzero(self.all.beta)
-        self._follow(moved, self.all.beta[moved])
+        self._follow(moved, self.all.beta[moved], self.all.which)
+        self.all.F += v.ridge * self.all.beta
 
     def run(self, stop: StopFlag) -> None:
         """Active sets until the gap and the violation are within the tolerance."""
@@ -118,18 +115,18 @@ class _Levels(Ascent):
             look = whole.look()
             relative, dual = self.gap(look)
             if self.is_optimal(look, relative):
-                if self._error() <= _TRUSTED * self.tolerance(look):
+                if self.is_trusted(look):
                     self.status = Status.CONVERGED
                     return
-                self._refine()
+                self.refine()
                 continue
             if self.is_over(stop):
                 return
             if look.violation <= self.tolerance(look):
-                self.sharper *= 0.3
+                self.sharper = 0.3 * min(self.sharper, look.violation / self.tolerance(look))
             stalled = self.is_stalled(dual, relative)
             if not self.is_exact and (stalled or self.is_point(NEXT_TO_POINT)):
-                self._refine()
+                self.refine()
                 continue
             if self.is_point() or (stalled and not self._is_nearer(dual, relative)):
                 self.status = Status.STALLED
@@ -156,35 +153,39 @@ class _Levels(Ascent):
         self._rounds(part, tolerance, stop)
         steps = part.beta - before
         moved = np.flatnonzero(steps)
-        whole.beta[part.which] = part.beta
-        if len(which) == len(whole.which):  # the rounds kept all slopes
-            whole.F = part.F
-            self.is_exact = self.is_exact and len(moved) == 0
-        else:
-            self._follow(part.which[moved], steps[moved])
+        whole.beta[which] = part.beta
+        others = np.ones(len(whole.which), dtype=bool)
+        others[which] = False
+        self._follow(which[moved], steps[moved], np.flatnonzero(others))
+        whole.F[which] = part.F  # the rounds kept these up to date
 
     def _activated(self, look: Look) -> RowIndex:
         """The next active variables: those between bounds and as many others, the most violating first."""
         whole = self.all
         carried, n = np.flatnonzero(whole.between()), len(whole.which)
         count = max(self.settings.active, int(_SHARE * n), 2 * len(carried) + self.settings.size)
+        count = n if n <= 1.5 * count else count
         if not self.variables.is_free:
             carried = np.union1d(carried, len(whole.which) - 1)
         return np.sort(whole.most_violating(look, count, carried))
 
-    def _follow(self, moved: RowIndex, steps: Vector) -> None:
-        """Slopes of all variables after the coefficients of some moved."""
+    def _follow(self, moved: RowIndex, steps: Vector, others: RowIndex) -> None:
+        """Slopes of the `others` after the coefficients of some variables moved."""
         v, whole = self.variables, self.all
         given = v.rows[moved] >= 0
         moved, steps = moved[given], steps[given]
         if len(moved) == 0:
             return
         self.is_exact = False
+        others = others[v.rows[others] >= 0]
+        if len(others) == 0:
+            return
         rows, place = np.unique(v.rows[moved], return_inverse=True)
         total = np.bincount(place, weights=steps).astype(np.float64)
-        change = self.values.change(rows, total) + v.constant * float(np.sum(steps))
-        whole.F += change if len(change) == len(whole.F) else np.where(v.rows >= 0, change[v.rows], 0.0)
-        whole.F[moved] += v.ridge[moved] * steps
+        among, back = np.unique(v.rows[others], return_inverse=True)
+        ready = None if len(among) == self.problem.n_rows else self.values.ready(among)
+        change = self.values.change(rows, total, among, ready) + v.constant * float(np.sum(steps))
+        whole.F[others] += change[back]
 
     # The rounds ---------------------------------------------------------------------------------------------------
 
@@ -224,13 +225,15 @@ class _Levels(Ascent):
         active.fill_square(place[among], fresh, Q)
         constant = np.float32(self.variables.constant)
         if constant:
-            Q[fresh] += constant
+            Q[fresh, : len(chosen)] += constant  # beyond are idle columns, whose numbers mean nothing
             old = np.setdiff1d(np.arange(len(chosen)), fresh)
             Q[np.ix_(old, fresh)] += constant
         Q[zero], Q[:, zero] = 0.0, 0.0
 
     def _next_set(self, part: Part, look: Look, size: int, last: RowIndex) -> tuple[RowIndex, RowIndex]:
         """The next working set, and the places in it that are new."""
+        if size == len(part.which):  # in their own order, which slopes and coefficients keep
+            return np.arange(size), np.arange(size)
         if len(last) == 0:
             always = np.empty(0, dtype=np.int64) if self.variables.is_free else np.array([len(part.which) - 1])
             return part.most_violating(look, size, always), np.arange(size)
@@ -291,24 +294,3 @@ class _Levels(Ascent):
             part.F[: len(place)] += change[place]
         if self.variables.constant:
             part.F[: len(place)] += self.variables.constant * float(np.sum(steps[given]))
-
-    # Precision ----------------------------------------------------------------------------------------------------
-
-    def _refine(self) -> None:
-        """Form all slopes in double precision."""
-        v, whole = self.variables, self.all
-        combined = v.combined(whole.beta)
-        scores = self.problem.scores(combined) + v.constant * float(np.sum(combined))
-        whole.F = np.where(v.rows >= 0, scores[v.rows], 0.0) - v.target + v.ridge * whole.beta
-        self.is_exact = True
-
-    def _error(self) -> float:
-        """Largest error of a sample of slopes."""
-        if self.is_exact:
-            return 0.0
-        v, whole, n = self.variables, self.all, self.problem.n_rows
-        combined = v.combined(whole.beta)
-        sample = np.arange(0, n, max(1, n // _SAMPLE))  # variable i belongs to row i, as long as i is below n
-        exact = self.problem.scores_at(sample, combined) + v.constant * float(np.sum(combined))
-        found = (whole.F + v.target - v.ridge * whole.beta)[sample]
-        return float(np.max(np.abs(found - exact)))

@@ -1,15 +1,19 @@
 """Pair steps on the whole kernel matrix, for a few hundred or thousand rows.
 
 Everything is in double precision where the matrix is, so no slope needs a second look. A matrix that somebody stored
-before (`KernelProblem.stored`) is taken as it is.
+before (`KernelProblem.stored`) is taken as it is, in single precision.
 
 Steps are so cheap here that a fit which is within its tolerance goes on for a fraction of a millisecond. For a few
 hundred rows that is often enough to come next to rounding, where all ways to the answer agree: weights and repeated
 rows, one order of the rows and another.
+
+Where a million steps are not enough, the reference solver (`solvers.qp`) finds the coefficients, and steps end the fit.
 """
 
 from __future__ import annotations
 
+import math
+import time
 from typing import Any
 
 import numpy as np
@@ -20,7 +24,9 @@ from maxmargin._loops.working_sets import add_rows, gather
 from maxmargin._types import RowIndex
 from maxmargin.backends.threads import StopFlag
 from maxmargin.problems import KernelProblem, Solution, Status
-from maxmargin.solvers.ascent import Ascent, Look, Part
+from maxmargin.solvers.ascent import Ascent
+from maxmargin.solvers.parts import Look, Part
+from maxmargin.solvers.qp import QP
 from maxmargin.solvers.solver import Solver
 
 _SHRINK_FROM = 600  # variables from which it pays to leave some out
@@ -30,6 +36,7 @@ _MARGIN = 0.5  # violations that a slope must be away from those that compete
 _PAD = 16  # idle columns: lines a power of two apart would all want the same place in the cache
 _EXTRA = 400_000  # slopes that are brought up to date after the tolerance is met
 _FINEST = 1e-12  # of the largest slope: a violation that is rounding
+_MANY_STEPS = 1_000_000
 _STEPS = 50_000  # at a time: tens of milliseconds, so that Ctrl-C and budgets are heeded
 
 
@@ -47,14 +54,31 @@ class WholeAscent(Ascent):
         self.matrix = np.ascontiguousarray(matrix)
         self.curvature = self.matrix.diagonal() + v.ridge
         self._form_slopes()
+        # The reference knows neither nu nor negative eigenvalues.
+        is_for_reference = problem.nu is None and settings.max_iter is None
+        self._patience = _MANY_STEPS if is_for_reference and problem.is_convex else math.inf
 
     def _form_slopes(self) -> None:
+        """Slopes without what rounding did to them on the way."""
         v, whole = self.variables, self.all
+        self.is_exact = self.problem.stored is None
         whole.F = v.ridge * whole.beta - v.target
         moved = np.flatnonzero(whole.beta)
         if len(moved):
             never = np.zeros(1, dtype=np.uint8)
             add_rows(self.matrix, moved, whole.beta[moved], 0, len(whole.F), never, whole.F)  # the matrix is symmetric
+
+    def _leave_to_reference(self) -> None:
+        """Coefficients from the reference solver, where so many pair steps did not lead to the end.
+
+        Pair steps crawl where C times the kernel is huge and its rank is small. An interior-point method does not mind.
+        """
+        self._patience = math.inf
+        left = None if math.isinf(self.end) else max(self.end - time.perf_counter(), 1e-3)
+        found = QP(tol=self.settings.tol, max_seconds=left).solve(self.problem)
+        self.all.beta = self._feasible(found)
+        self._form_slopes()
+        self.try_again()
 
     def run(self, stop: StopFlag) -> None:
         """Steps until the gap and the violation are within the tolerance."""
@@ -63,30 +87,47 @@ class WholeAscent(Ascent):
             look = whole.look()
             relative, dual = self.gap(look)
             if self.is_optimal(look, relative):
+                if not self.is_trusted(look):
+                    self.refine()
+                    continue
                 self.status = Status.CONVERGED
-                limit = self.steps_left(_EXTRA // len(self.matrix))
-                finest = _FINEST * float(np.max(np.abs(whole.F)))
-                if self.problem.stored is None and limit > 0 and look.violation > finest:
-                    self.steps += self._advance(look, finest, limit, stop)
-                    self.gap(whole.look())
+                if self.problem.stored is None:
+                    self._go_on(look, stop)
                 return
             if self.is_over(stop):
                 return
             if self.is_point() or self.is_stalled(dual, relative):
                 self.status = Status.STALLED
                 return
+            if self.steps > self._patience:
+                self._leave_to_reference()
+                continue
             before = self.steps
             # The gap may ask for more than the violation does; then steps go on to a smaller one.
             if look.violation <= self.tolerance(look):
-                sharper *= 0.3
+                sharper = 0.3 * min(sharper, look.violation / self.tolerance(look))
             goal = sharper * self.tolerance(look)
             limit = self.steps_left(_STEPS)
             self.steps += self._advance(look, goal, limit, stop)
             if self.steps == before:
                 self.status = Status.STALLED
                 return
-            if sharper < 1.0 or self.steps - before == limit:
-                self._form_slopes()  # what rounding did to them on the way no longer counts
+            if self.problem.stored is not None:
+                self.is_exact = False
+            elif sharper < 1.0 or self.steps - before == limit:
+                self._form_slopes()
+
+    def _go_on(self, look: Look, stop: StopFlag) -> None:
+        """Some more steps, if they lead to an answer that is no worse: on the way the violation may rise again."""
+        whole, limit = self.all, self.steps_left(_EXTRA // len(self.matrix))
+        finest = _FINEST * float(np.max(np.abs(whole.F)))
+        if limit <= 0 or look.violation <= finest:
+            return
+        before = whole.beta.copy(), whole.F.copy()
+        self.steps += self._advance(look, finest, limit, stop)
+        further = whole.look()
+        if further.violation > look.violation or not self.is_optimal(further, self.gap(further)[0]):
+            whole.beta, whole.F = before
 
     def _advance(self, look: Look, goal: float, limit: int, stop: StopFlag) -> int:
         """Pair steps down to a violation of `goal`: among all variables, or among those that are not settled.
