@@ -214,7 +214,11 @@ def test_verify_looks_at_the_model_as_it_is_now():
 def test_a_matrix_with_a_negative_eigenvalue_is_no_kernel_and_proves_nothing():
     K = np.array([[0.0, 1.0], [1.0, 0.0]])
     with pytest.raises(ParameterError, match="negative eigenvalues"):
-        SVC(kernel="precomputed").fit(K, [0, 1])
+        SVC(kernel="precomputed", solver="qp").fit(K, [0, 1])
+    certificate = SVC(kernel="precomputed").fit(K, [0, 1]).certificate_.verify(K, [0, 1])
+    assert math.isnan(certificate.gap)
+    assert "not positive semidefinite" in certificate.reason
+    assert certificate.kkt_violation <= 1e-3
     problem = KernelProblem(
         ArraySource(K, np.array([-1.0, 1.0]), np.ones(2)), Hinge(), 1.0, Intercept.FREE, Precomputed()
     )

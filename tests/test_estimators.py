@@ -256,7 +256,8 @@ def test_ctrl_c_leaves_a_fitted_and_certified_model():
         from maxmargin import SVC
         rng = np.random.default_rng(0)
         X = rng.normal(size=(2500, 5)); y = np.where(X[:, 0] + rng.normal(size=2500) > 0, 1, -1)
-        model = SVC(C=10)
+        X *= 1e3
+        model = SVC(kernel="linear", C=1e6, tol=1e-9)  # a fit of minutes
         def interrupt():
             time.sleep(1.0)
             os.kill(os.getpid(), signal.SIGINT)

@@ -169,13 +169,14 @@ class Slow(Solver):
 @pytest.mark.parametrize("n_jobs", [1, 3])
 def test_the_seconds_are_those_of_the_whole_fit(n_jobs):
     Slow.given.clear()
-    labels = np.arange(40) % 8
+    rows = np.resize(X, (600, X.shape[1]))  # fewer would be solved one after the other by any number of threads
+    labels = np.arange(600) % 8
     model = SVC(solver=Slow(max_seconds=0.3, tol=1e-12), n_jobs=n_jobs)
     with pytest.warns(NotConvergedWarning, match="ended BUDGET"):
-        model.fit(X[:40], labels)
+        model.fit(rows, labels)
     assert len(Slow.given) == n_jobs  # the others, of 28 pairs, came too late
     assert all(0.1 < seconds <= 0.3 for seconds in Slow.given)
-    statuses = [part.status for part in model.certificate_.verify(X[:40], labels).parts]
+    statuses = [part.status for part in model.certificate_.verify(rows, labels).parts]
     assert statuses.count(Status.BUDGET) >= 28 - n_jobs
     assert all(np.isfinite(part.gap) for part in model.certificate_.parts)
 
@@ -300,7 +301,7 @@ BAD_PARAMETERS = [
     (LinearSVC, {"multi_class": ["ovr"]}, "Known: 'crammer_singer', 'ovr'"),
     (LinearSVC, {"intercept": np.array(["free", "free"])}, "Known: 'free'"),
     (LinearSVC, {"solver": ["dcd"]}, "Known: 'asgd', 'auto'"),
-    (SVC, {"solver": ["qp"]}, "Known: 'auto', 'qp'"),
+    (SVC, {"solver": ["qp"]}, "Known: 'auto', 'blocks', 'dcd', 'osuna', 'qp', 'smo', 'smo-simple'"),
     (SVC, {"device": ["cpu"]}, "Known: 'auto', 'cpu'"),
     (SVC, {"decision_function_shape": ["ovo"]}, "Known: 'ovo', 'ovr'"),
     (LogisticRegression, {"l1_ratio": np.zeros(2)}, "l1_ratio must be 0"),

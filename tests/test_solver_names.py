@@ -143,7 +143,7 @@ def test_the_warning_points_at_the_line_that_called_fit(model, y):
     with pytest.warns(NotConvergedWarning) as caught:
         model.fit(_X, y)
     line = inspect.currentframe().f_lineno - 1
-    (warning,) = [one for one in caught if one.category is NotConvergedWarning]
+    (warning,) = [one for one in caught if issubclass(one.category, NotConvergedWarning)]
     assert (warning.filename, warning.lineno) == (__file__, line)
 
 
