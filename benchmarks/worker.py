@@ -26,6 +26,8 @@ from scipy import sparse
 
 REPEATED_FOR = 3.0
 """Seconds after which a run is not repeated once more."""
+SOME_ROWS = 5000
+"""Enough for every loop of a library to be loaded, or compiled, before the clock runs."""
 MOST_CLASSES = 20
 """More different values than that in y are taken for numbers to be predicted."""
 
@@ -77,8 +79,9 @@ def a_few_rows(X: Any, y: np.ndarray) -> tuple[Any, np.ndarray]:
     """Rows of every class: enough to load every module, start the threads and find compiled code."""
     labels = np.unique(y)
     if len(labels) > MOST_CLASSES:
-        return X[:1500], y[:1500]
-    rows = np.sort(np.concatenate([np.flatnonzero(y == label)[:600] for label in labels]))
+        return X[:SOME_ROWS], y[:SOME_ROWS]
+    each = SOME_ROWS // len(labels)
+    rows = np.sort(np.concatenate([np.flatnonzero(y == label)[:each] for label in labels]))
     return X[rows], y[rows]
 
 

@@ -42,7 +42,7 @@ CASES = [
 ]
 
 # Kernel values that single precision, or the rank of the kernel, makes useless: pair steps crawl, and say so.
-CRAWLING = ("scales 1e-6 to 1e6", "huge scale", "far from the origin", "C=1e+06, free intercept, linear")
+CRAWLING = ("scales 1e-6 to 1e6", "huge scale", "C=1e+06, free intercept, linear")
 
 
 def _is_easy(case):
@@ -138,9 +138,10 @@ KERNELS = [Gaussian(0.2), Linear(), Polynomial(2, 0.5, 1.0), Laplacian(0.3)]
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)
 def test_every_layout_of_rows_with_every_kernel(layout, kernel):
-    if layout == "far away" and not isinstance(kernel, (Gaussian, Laplacian)):
-        pytest.skip("values of 1e8 and more in single precision say nothing of rows that differ by 1")
     X, f = _rows(1100)
+    if layout == "far away" and isinstance(kernel, Polynomial):
+        X, f = _rows(900)  # values of 1e16 in single precision say nothing of rows that differ by 1
+        kernel = Polynomial(2, 1e-8, 1.0)
     problem = _problem(LAYOUTS[layout](X), f, Hinge(), kernel)
     _assert_optimal(problem, Blocks(tol=1e-3).solve(problem), 1e-3)
 

@@ -187,7 +187,7 @@ def test_a_nu_that_cannot_be_is_refused():
 @pytest.mark.parametrize("n", [60, 1500])
 def test_a_nu_for_which_nothing_is_left_to_separate_is_refused(n, tol, scale):
     """The classes share their rows, so below nu = 1 their reduced hulls meet; a line through the origin likewise."""
-    X, y = _classes(n)
+    X, _ = _classes(n)
     both, labels = scale * np.vstack([X, X]), np.repeat([0, 1], n)
     with pytest.raises(ParameterError, match="is too small"):
         NuSVC(nu=0.5, kernel="linear", tol=tol).fit(both, labels)
@@ -196,7 +196,7 @@ def test_a_nu_for_which_nothing_is_left_to_separate_is_refused(n, tol, scale):
 
 
 def test_a_constant_is_the_regression_with_nu_where_nothing_better_fits():
-    X, y = _classes(60)
+    X, _ = _classes(60)
     model = NuSVR(nu=0.3, kernel="linear", tol=TIGHT).fit(np.vstack([X, X]), np.repeat([0.0, 1.0], 60))
     assert model.certificate_.status is Status.CONVERGED
     assert_allclose(model.epsilon_, 0.5, rtol=1e-12)

@@ -118,6 +118,18 @@ def test_gaussian_values_of_a_narrow_kernel_keep_their_digits_or_have_no_panels(
     assert_allclose(out, exact, atol=1e-4 if single else 1e-10)
 
 
+@pytest.mark.parametrize("kernel", [Linear(), Polynomial(1, 0.5, 3.0)], ids=str)
+@pytest.mark.parametrize("layout", ["dense", "float32", "sparse but full"])
+def test_a_linear_kernel_of_shifted_rows_gives_sums_that_differ_by_one_number(kernel, layout, rng):
+    X = LAYOUTS[layout](1e4 + rng.normal(size=(500, 5)))
+    beta = rng.normal(size=(500, 1))
+    beta -= np.mean(beta)
+    panels = Panels.of(kernel, X, single=True, shifted=True)
+    difference = panels.combine(panels.own, beta) - _exact(kernel, X, X) @ beta
+    assert float(np.ptp(difference)) <= 1e-4
+    assert float(np.max(np.abs(difference))) > 1.0
+
+
 def test_kernels_and_rows_without_a_fast_form_have_no_panels(rng):
     X = rng.normal(size=(10, 3))
     assert Panels.of(Laplacian(1.0), X, single=True) is None

@@ -91,10 +91,12 @@ class Panels:
     """Precision of the arithmetic, float32 or float64."""
 
     @classmethod
-    def of(cls, kernel: Kernel, rows: Rows, *, single: bool) -> Panels | None:
+    def of(cls, kernel: Kernel, rows: Rows, *, single: bool, shifted: bool = False) -> Panels | None:
         """Panels of the given rows; None where the kernel has no fast form, or not on these rows.
 
-        With `single` the values are as precise as numbers stored in single precision need be.
+        With `single` the values are as precise as numbers stored in single precision need be. With `shifted` those of
+        a linear kernel are of rows relative to their mean, where that is far from the origin: good for sums with
+        coefficients that add up to zero, which change by the same number for all rows.
         """
         form = _form(kernel)
         if form is None or rows.shape[1] == 0:
@@ -102,7 +104,8 @@ class Panels:
         rows = _entries_where_few(rows)
         halves = 0.5 * form.scale**2 * squared_norms(rows)
         centre: Vector | None = None
-        if form.is_gaussian and not _are_short(halves):
+        is_linear = not form.is_gaussian and form.degree == 1
+        if (form.is_gaussian and not _are_short(halves)) or (shifted and is_linear and _are_far(rows)):
             if sparse.issparse(rows) and rows.shape[1] <= _MAX_DENSE_FEATURES:
                 rows = rows.toarray()
             if not sparse.issparse(rows):
@@ -347,6 +350,12 @@ class Panels:
 def _are_short(halves: Vector) -> bool:
     """Whether single precision will do for rows of these half squared lengths."""
     return len(halves) == 0 or (float(np.mean(halves)) <= _USUAL and float(np.max(halves)) <= _LONGEST)
+
+
+def _are_far(rows: Rows) -> bool:
+    """Whether most of the length of the rows is that of their mean."""
+    mean = np.asarray(rows.mean(axis=0, dtype=np.float64)).ravel()
+    return bool(mean @ mean > 0.5 * float(np.mean(squared_norms(rows))))
 
 
 def _entries_where_few(rows: Rows) -> Rows:

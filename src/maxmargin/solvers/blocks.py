@@ -98,8 +98,8 @@ class _Levels(Ascent):
     def __init__(self, problem: KernelProblem, settings: Blocks, start: Solution | None):
         super().__init__(problem, settings, start)
         v, budget = self.variables, settings.memory or _BUDGET
-        self.values = KernelValues(problem, budget)
-        self.curvature = np.where(v.rows >= 0, problem.diagonal()[v.rows] + v.constant, 0.0) + v.ridge
+        self.values = KernelValues(problem, budget, shifted=problem.intercept.is_free)
+        self.curvature = np.where(v.rows >= 0, self.values.diagonal()[v.rows] + v.constant, 0.0) + v.ridge
         # Kernel rows among the active variables, in single precision; the system gives memory when it is written to.
         self._buffer: NDArray[np.float32] = scratch("kernel rows", min(budget // 4, problem.n_rows**2))
         self._last = (-np.inf, np.inf)
@@ -278,9 +278,7 @@ class _Levels(Ascent):
             part.beta[chosen] = beta
         return taken > 0
 
-    def _follow_active(
-        self, part: Part, active: ActiveRows, place: RowIndex, moved: RowIndex, steps: Vector
-    ) -> None:
+    def _follow_active(self, part: Part, active: ActiveRows, place: RowIndex, moved: RowIndex, steps: Vector) -> None:
         """Slopes of the active variables after the coefficients of some moved."""
         part.F[moved] += part.ridge[moved] * steps
         given = moved < len(place)  # all but the row of zeros, which is the last

@@ -37,14 +37,20 @@ _CHUNK_VALUES = 1 << 22  # of an unknown kernel, asked for at a time
 class KernelValues:
     """Kernel values between the used rows of a problem, in single precision."""
 
-    def __init__(self, problem: KernelProblem, budget: int):
+    def __init__(self, problem: KernelProblem, budget: int, *, shifted: bool = False):
         self.problem, self.n_rows = problem, problem.n_rows
         self._panels: Panels | None = None
         if problem.kernel.on == "vectors" and problem.stored is None:
-            self._panels = Panels.of(problem.kernel, problem.source.take(slice(None)), single=True)
+            self._panels = Panels.of(problem.kernel, problem.source.take(slice(None)), single=True, shifted=shifted)
         fits = 4 * self.n_rows**2 <= budget
         is_costly = self._panels is None or (self._panels.entries_a_row > _COSTLY and self.n_rows <= _FEW_ROWS)
         self.is_stored = problem.stored is not None or (fits and is_costly)
+
+    def diagonal(self) -> Vector:
+        """k(x_i, x_i) of every row; of the shifted kernel where it is."""
+        if self._panels is None or self._panels.form.is_gaussian or self._panels.centre is None:
+            return self.problem.diagonal()
+        return 2.0 * self._panels.halves.astype(np.float64)
 
     def ready(self, rows: RowIndex) -> Panels | None:
         """The given rows, ready to meet others."""

@@ -32,6 +32,8 @@ class Look(NamedTuple):
     @property
     def middle(self) -> Vector:
         """The slope that separates rises from falls; where all variables are at the same bound, the last of them."""
+        if np.all(np.isfinite(self.low)) and np.all(np.isfinite(self.high)):
+            return 0.5 * (self.low + self.high)
         low = np.where(np.isfinite(self.low), self.low, self.high)
         high = np.where(np.isfinite(self.high), self.high, low)
         return np.where(np.isfinite(high), 0.5 * (low + high), 0.0)

@@ -38,7 +38,7 @@ _PAD = 16  # idle columns: lines a power of two apart would all want the same pl
 _EXTRA = 400_000  # slopes that are brought up to date after the tolerance is met
 _MOST_FREE = 128  # variables between bounds whose equations are solved in a fraction of a millisecond
 _FINEST = 1e-12  # of the largest slope: a violation that is rounding
-_MANY_STEPS = 1_000_000
+_MANY_STEPS, _MOST_FOR_REFERENCE = 1_000_000, 1024
 _STEPS = 50_000  # at a time: tens of milliseconds, so that Ctrl-C and budgets are heeded
 
 
@@ -56,8 +56,9 @@ class WholeAscent(Ascent):
         self.matrix = np.ascontiguousarray(matrix)
         self.curvature = self.matrix.diagonal() + v.ridge
         self._form_slopes()
-        # The reference knows neither nu nor negative eigenvalues.
-        is_for_reference = problem.nu is None and settings.max_iter is None
+        # The reference knows neither nu nor negative eigenvalues, and takes a second for a thousand rows.
+        few = problem.n_rows <= _MOST_FOR_REFERENCE
+        is_for_reference = few and problem.nu is None and settings.max_iter is None
         self._patience = _MANY_STEPS if is_for_reference and problem.is_convex else math.inf
 
     def _form_slopes(self) -> None:
@@ -125,9 +126,9 @@ class WholeAscent(Ascent):
         finest = _FINEST * float(np.max(np.abs(whole.F)))
         if limit <= 0 or look.violation <= finest:
             return
-        for move in (lambda: self._advance(look, finest, limit, stop), self._newton_step):
+        for by_pairs in (True, False):
             before = whole.beta.copy(), whole.F.copy()
-            self.steps += move()
+            self.steps += self._advance(look, finest, limit, stop) if by_pairs else self._newton_step()
             further = whole.look()
             if further.violation >= look.violation or not self.is_optimal(further, self.gap(further)[0]):
                 whole.beta, whole.F = before
