@@ -15,8 +15,8 @@ from maxmargin.certificates import Point
 from maxmargin.data import count_rows
 from maxmargin.errors import DataError
 from maxmargin.estimators.machine import Machine, Training
-from maxmargin.estimators.starting import kernel_starting_points
 from maxmargin.estimators.parameters import check_cache
+from maxmargin.estimators.starting import kernel_starting_points
 from maxmargin.estimators.validation import check_rows
 from maxmargin.estimators.weights import kernel_width
 from maxmargin.kernels import Kernel, Linear, as_kernel
