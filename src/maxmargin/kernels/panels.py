@@ -37,6 +37,7 @@ from maxmargin.kernels.vectors import Gaussian, Linear, Polynomial
 
 _USUAL = 64.0  # half a squared length, in the exponent: at this mean, single precision loses six bits of most values
 _LONGEST = 4096.0  # the same for a single row: twelve bits, of values that are next to zero except among outliers
+_LONGEST_DOUBLE = 1e5  # the same for double precision: eleven digits are left even among outliers
 _BARELY = 1e7  # the longest row for double precision whose values are stored in single
 _LARGEST_SINGLE = 1e30  # kernel values that single precision may hold, with room for sums of them
 _PANEL_BYTES = 1 << 19
@@ -112,7 +113,7 @@ class Panels:
                 centre = np.asarray(np.mean(rows, axis=0, dtype=np.float64))
                 halves = 0.5 * form.scale**2 * squared_norms(rows, centre)
         longest = float(np.max(halves, initial=0.0))
-        if form.is_gaussian and longest > (_BARELY if single else _LONGEST):
+        if form.is_gaussian and longest > (_BARELY if single else _LONGEST_DOUBLE):
             return None
         if not form.is_gaussian and (2.0 * longest + abs(form.coef0)) ** form.degree > _LARGEST_SINGLE:
             return None
@@ -238,7 +239,7 @@ class Panels:
         if not self.form.is_gaussian:
             return True
         norms = squared_norms(A, None if sparse.issparse(A) else self.centre)
-        return 0.5 * self.form.scale**2 * float(np.max(norms, initial=0.0)) <= _LONGEST
+        return 0.5 * self.form.scale**2 * float(np.max(norms, initial=0.0)) <= _LONGEST_DOUBLE
 
     def combine_all(self, A: Rows, coefficients: Matrix) -> Matrix:
         """`combine` for rows as they come, a part of them copied at a time."""
