@@ -238,8 +238,17 @@ def one_blas_thread() -> Iterator[None]:
     before = [library.get_num_threads() for library in _blas()]
     try:
         for library in _blas():
-            library.set_num_threads(1)
+            _set_threads(library, 1)
         yield
     finally:
         for library, threads in zip(_blas(), before, strict=True):
-            library.set_num_threads(threads)
+            _set_threads(library, threads)
+
+
+def _set_threads(library: Any, count: int) -> None:
+    """Set the threads of a BLAS library for every thread of this process.
+
+    threadpoolctl lets only the Python thread that set them first set them again, and ignores the others in silence.
+    Fits run in threads of their own, so what they ask for must count whichever thread they run in.
+    """
+    getattr(library, "_real_set_num_threads", library.set_num_threads)(count)
