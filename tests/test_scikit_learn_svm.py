@@ -189,7 +189,7 @@ def test_cache_size_is_memory_in_megabytes():
 
 
 def test_rows_of_a_data_frame_give_the_model_of_their_values():
-    pandas = pytest.importorskip("pandas")
+    pandas = pytest.importorskip("pandas", reason="tables are optional: pandas is not installed")
     X, y = load_iris(return_X_y=True, as_frame=True)
     model = maxmargin.SVC().fit(X, y)
     assert_array_equal(model.feature_names_in_, X.columns)

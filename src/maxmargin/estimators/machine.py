@@ -61,7 +61,7 @@ def all_or_nothing(fit: Callable[Concatenate[Self, Given], Result]) -> Callable[
     return wrapped
 
 
-class NotConvergedWarning(errors.NotConvergedWarning, ConvergenceWarning):  # type: ignore[misc]  # untyped, as below
+class NotConvergedWarning(errors.NotConvergedWarning, ConvergenceWarning):  # type: ignore[misc]  # scikit-learn is untyped
     """`maxmargin.errors.NotConvergedWarning` that filters for scikit-learn's `ConvergenceWarning` also catch."""
 
 

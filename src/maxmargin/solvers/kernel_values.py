@@ -86,8 +86,11 @@ class KernelValues:
             return self._panels.only(rows).combine(left, steps[:, None])[:, 0]
         total = np.zeros(self.n_rows)
         if self.is_stored:
-            work = lambda start, end, stop: add_rows(self.matrix, rows, steps, start, end, stop, total)  # noqa: E731
-            over_ranges(work, self.n_rows, brief=True)
+            over_ranges(
+                lambda start, end, stop: add_rows(self.matrix, rows, steps, start, end, stop, total),
+                self.n_rows,
+                brief=True,
+            )
         else:
             for part in self._chunks(rows):
                 total += steps[part] @ self.problem.kernel_rows(rows[part])
