@@ -97,7 +97,7 @@ BAD_PARAMETERS = [
     (SVC, {"kernel": "rfb"}, "Did you mean 'rbf'"),
     (SVC, {"kernel": 3}, "kernel"),
     (SVC, {"solver": "qpp"}, "Did you mean 'qp'"),
-    (SVC, {"solver": "simplex"}, "Known: 'auto', 'blocks', 'dcd', 'osuna', 'qp', 'smo', 'smo-simple'"),
+    (SVC, {"solver": "simplex"}, "Known: 'auto', 'blocks', 'osuna', 'qp', 'smo', 'smo-simple'"),
     (SVC, {"gamma": "wide"}, "'scale', 'auto' or a number"),
     (SVC, {"gamma": -1.0}, "not negative"),
     (SVC, {"degree": -1, "kernel": "poly"}, "degree"),

@@ -301,7 +301,7 @@ BAD_PARAMETERS = [
     (LinearSVC, {"multi_class": ["ovr"]}, "Known: 'crammer_singer', 'ovr'"),
     (LinearSVC, {"intercept": np.array(["free", "free"])}, "Known: 'free'"),
     (LinearSVC, {"solver": ["dcd"]}, "Known: 'asgd', 'auto'"),
-    (SVC, {"solver": ["qp"]}, "Known: 'auto', 'blocks', 'dcd', 'osuna', 'qp', 'smo', 'smo-simple'"),
+    (SVC, {"solver": ["qp"]}, "Known: 'auto', 'blocks', 'osuna', 'qp', 'smo', 'smo-simple'"),
     (SVC, {"device": ["cpu"]}, "Known: 'auto', 'cpu'"),
     (SVC, {"decision_function_shape": ["ovo"]}, "Known: 'ovo', 'ovr'"),
     (LogisticRegression, {"l1_ratio": np.zeros(2)}, "l1_ratio must be 0"),

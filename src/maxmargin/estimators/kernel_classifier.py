@@ -41,6 +41,7 @@ from maxmargin.estimators.weights import Factors, present_classes
 from maxmargin.losses import Loss
 from maxmargin.problems import Intercept, Pair, Specification, Status
 from maxmargin.solvers import Solver
+from maxmargin.solvers.kernel_suited import check_kernel_name
 
 _LEAST_SECONDS = 1e-9  # a budget must be positive
 
@@ -108,6 +109,8 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]  #
         """Solve, store and certify a problem for each pair; then the sigmoids, where they are asked for."""
         begun = time.perf_counter()
         kernel = self._make_kernel(X, weight)
+        if nu is None:
+            check_kernel_name(self.solver, loss, intercept)
         solver = self._settings()
         specifications = [
             Specification(task, loss, C, intercept, kernel, class_weight=factors, nu=nu) for task in tasks_of(classes)

@@ -13,6 +13,7 @@ from maxmargin.estimators.validation import check_numbers, check_same_length, ch
 from maxmargin.kernels import Kernel
 from maxmargin.losses import EpsilonInsensitive
 from maxmargin.problems import Intercept, Regression, Specification
+from maxmargin.solvers.kernel_suited import check_kernel_name
 
 
 class KernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn is untyped
@@ -43,6 +44,8 @@ class KernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[misc]  # s
     ) -> None:
         """Solve, store and certify."""
         loss = EpsilonInsensitive(epsilon)
+        if nu is None:
+            check_kernel_name(self.solver, loss, intercept)
         specification = Specification(task=Regression(), loss=loss, C=C, intercept=intercept, kernel=kernel, nu=nu)
         training = self._train([specification], X, y, weight)
         point = training.points[0]

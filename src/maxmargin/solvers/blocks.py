@@ -31,9 +31,9 @@ from maxmargin._loops.pair_steps import Box, pair_steps
 from maxmargin._types import RowIndex, Vector
 from maxmargin.backends.scratch import scratch
 from maxmargin.backends.threads import StopFlag, run_until_interrupted
-from maxmargin.errors import ParameterError
 from maxmargin.problems import KernelProblem, Problem, Solution, Status
 from maxmargin.solvers.ascent import NEARER, NEXT_TO_POINT, Ascent
+from maxmargin.solvers.kernel_suited import checked_kernel_problem
 from maxmargin.solvers.kernel_values import ActiveRows, KernelValues
 from maxmargin.solvers.parts import Look, Part
 from maxmargin.solvers.shared_kernel import with_shared_values
@@ -77,9 +77,7 @@ class Blocks(Solver):
 
     def solve(self, problem: Problem, start: Solution | None = None) -> Solution:
         """Solve from beta = 0, or from the coefficients of `start`."""
-        if not isinstance(problem, KernelProblem):
-            raise ParameterError(f"solver={self.name!r} is for kernel machines, not: {problem.objective}.")
-        ascent = self.ascent(problem, start)
+        ascent = self.ascent(checked_kernel_problem(self.name, problem), start)
         _, interrupted = run_until_interrupted(ascent.run, brief=problem.n_rows <= _BRIEF)
         return ascent.solution(Status.INTERRUPTED if interrupted else ascent.status)
 

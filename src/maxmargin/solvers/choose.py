@@ -86,6 +86,11 @@ def is_linear_name(name: object) -> bool:
     return isinstance(name, str) and name in _LINEAR
 
 
+def is_known_elsewhere(name: str) -> bool:
+    """Whether a solver of other problems than those of `SVC` and `SVR` has this name."""
+    return name in _LINEAR or name in _KERNEL_REGRESSION
+
+
 def not_suited(name: str, problem: str, known: Iterable[str]) -> ParameterError:
     """Error for a solver that exists but cannot do the problem, with those that can."""
     names = ", ".join(map(repr, sorted(known)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from maxmargin.errors import ParameterError
+from maxmargin.errors import ParameterError, unknown_name
 from maxmargin.losses import (
     EpsilonInsensitive,
     HardMargin,
@@ -13,11 +13,13 @@ from maxmargin.losses import (
     SquaredHinge,
 )
 from maxmargin.problems import Intercept, KernelProblem, Problem
-from maxmargin.solvers.choose import not_suited
+from maxmargin.solvers.choose import is_known_elsewhere, not_suited
+from maxmargin.solvers.solver import Solver
 
 _BOXED: tuple[type[Loss], ...] = (Hinge, SquaredHinge, EpsilonInsensitive, SquaredEpsilonInsensitive)
 _LOSSES: dict[str, tuple[type[Loss], ...]] = {
     "auto": (HardMargin, Squared, *_BOXED),
+    "blocks": (Squared, *_BOXED),
     "dcd": (Squared, *_BOXED),
     "osuna": _BOXED,
     "qp": (HardMargin, Squared, *_BOXED),
@@ -38,6 +40,16 @@ def _knows_intercept(name: str, intercept: Intercept) -> bool:
     if name == "dcd":
         return not intercept.is_free
     return intercept.is_free or name != "smo-simple"
+
+
+def check_kernel_name(name: object, loss: Loss, intercept: Intercept) -> None:
+    """Refuse a name that no kernel solver has, with those that can do this loss and intercept.
+
+    What has a name but cannot do the problem says so itself, and what would help.
+    """
+    if isinstance(name, Solver) or (isinstance(name, str) and (name in _LOSSES or is_known_elsewhere(name))):
+        return
+    raise unknown_name("solver", name, kernel_solvers(loss, intercept))
 
 
 def checked_kernel_problem(name: str, problem: Problem) -> KernelProblem:
