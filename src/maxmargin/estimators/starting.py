@@ -15,6 +15,7 @@ from maxmargin._types import Labels, Rows, Vector
 from maxmargin.certificates import Claim, Point
 from maxmargin.losses import DualBox
 from maxmargin.problems import History, Problem, Solution, Specification, Status
+from maxmargin.solvers.feasible import carried_over
 
 
 def starting_points(
@@ -61,11 +62,7 @@ def kernel_starting_points(
     y: Labels,
     sample_weight: Vector | None,
 ) -> list[Solution | None]:
-    """The same from a fitted kernel machine on the same rows; None where it had other rows or another task.
-
-    Multipliers at their bound go to the new one, the others stay: w has no other form than theirs, so there is no
-    second guess to correct a first that is far off.
-    """
+    """The same from a fitted kernel machine on the same rows; None where it had other rows or another task."""
     starts: list[Solution | None] = [None] * len(specifications)
     certificate = model.certificate_
     claims = [part.claim for part in certificate.parts or (certificate,)]
@@ -78,11 +75,8 @@ def kernel_starting_points(
         alpha = problem.loss.multipliers(
             point.everywhere(len(y))[slice(None) if rows is None else rows], problem.targets
         )
-        bound = claim.specification.C * problem.source.weight
-        grown = specification.C / claim.specification.C
-        at_bound = np.abs(alpha) >= (1.0 - 1e-9) * bound
         starts[k] = Solution(
-            alpha=np.where(at_bound, alpha * grown, np.clip(alpha, -grown * bound, grown * bound)),
+            alpha=carried_over(alpha, problem.source.weight, claim.specification.C, specification.C),
             weights=None,
             bias=None,
             status=Status.BUDGET,

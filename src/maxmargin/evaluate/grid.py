@@ -172,7 +172,7 @@ def _by_stored_kernels(
     names = [name for name in values if name != "C"]
     others = [dict(zip(names, chosen, strict=True)) for chosen in product(*(values[name] for name in names))]
     weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    found = kernel_search.search(estimator, X, y, weight, folds, values["C"], others, lambda done: None)
+    found = kernel_search.search(estimator, X, y, weight, folds, values["C"], others)
     shape = [len(values[name]) for name in names]
     scores = found.reshape(*shape, len(values["C"]), len(folds))
     return np.moveaxis(scores, len(shape), list(values).index("C"))

@@ -48,33 +48,27 @@ def search(
     folds: Sequence[Fold],
     costs: Sequence[float],
     others: Sequence[dict[str, Any]],
-    tell: Callable[[int], None],
 ) -> Matrix:
     """Scores of the held-out rows: accuracy or R^2, for each of `others`, each cost and each fold."""
     scores = np.empty((len(others), len(costs), len(folds)))
     order = np.argsort(costs)
-    kernels: dict[tuple[str, bytes], StoredKernel] = {}
+    increasing = [costs[k] for k in order]
+    stored: StoredKernel | None = None
     with one_blas_thread():
         for number, chosen in enumerate(others):
             model = clone(estimator).set_params(**chosen)
             model._check_kernel_input(X, reset=True)
-            jobs = []
-            for train, test in folds:
-                # "scale" is the width of the rows trained on, so each fold has its own.
-                own = sample_weight[train] if sample_weight is not None else None
-                is_named = isinstance(model.gamma, str) and isinstance(model.kernel, str)
-                kernel = model._make_kernel(X[train] if is_named else X, own if is_named else sample_weight)
-                key = (repr(kernel), b"")
-                if key not in kernels:
-                    kernels = {key: StoredKernel(kernel, X)}
-                stored = kernels[key]
-                jobs.append(_fold(model, stored, y, sample_weight, train, test, [costs[k] for k in order]))
-                if is_named:  # one matrix at a time
-                    scores[number][order, len(jobs) - 1] = _finished(jobs[-1:], model)[0]
-            if not is_named:
-                for column, found in enumerate(_finished(jobs, model)):
-                    scores[number][order, column] = found
-            tell(number + 1)
+            # "scale" is the width of the rows trained on, so each fold has its own kernel, and its own matrix in turn.
+            has_own_width = isinstance(model.gamma, str) and isinstance(model.kernel, str)
+            columns: list[Vector] = []
+            for group in [[fold] for fold in folds] if has_own_width else [folds]:
+                used = group[0][0] if has_own_width else np.arange(len(y))
+                kernel = model._make_kernel(X[used], None if sample_weight is None else sample_weight[used])
+                if stored is None or stored.kernel != kernel:
+                    stored = StoredKernel(kernel, X)
+                parts = [_fold(model, stored, y, sample_weight, train, test, increasing) for train, test in group]
+                columns += _finished(parts, model)
+            scores[number][order] = np.column_stack(columns)
     return scores
 
 
@@ -86,7 +80,7 @@ class _Fold:
 
 
 def _finished(folds: Sequence[_Fold], model: Any) -> list[Vector]:
-    """Run all sub-problems side by side, the largest first, and score each fold."""
+    """Run all sub-problems side by side, and score each fold."""
     jobs = [job for fold in folds for job in fold.jobs]
     results = iter(run_apart(jobs, min(thread_count(model.n_jobs), len(jobs))))
     return [fold.score([next(results) for _ in fold.jobs]) for fold in folds]

@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin._loops.working_sets import gather
 from maxmargin._types import Labels, RowIndex, Rows, Vector
 from maxmargin.backends.threads import StopFlag
 from maxmargin.data import count_rows
@@ -16,9 +15,8 @@ from maxmargin.kernels import Kernel
 from maxmargin.problems import KernelProblem, Solution, Specification
 from maxmargin.solvers.ascent import Ascent
 from maxmargin.solvers.blocks import Blocks
-from maxmargin.solvers.kernel_values import kernel_matrix
-
-_AT_BOUND = 1.0 - 1e-9  # share of its bound at which a multiplier is there
+from maxmargin.solvers.feasible import carried_over
+from maxmargin.solvers.kernel_values import kernel_matrix, submatrix
 
 
 class StoredKernel:
@@ -30,10 +28,7 @@ class StoredKernel:
 
     def among(self, rows: RowIndex, columns: RowIndex) -> NDArray[np.float32]:
         """Values of some rows against some others."""
-        out = np.empty((len(rows), len(columns)), dtype=np.float32)
-        every, stop = np.arange(len(rows)), np.zeros(1, dtype=np.uint8)
-        gather(self.values, rows, columns, np.arange(len(columns)), every, 0, len(rows), stop, out)
-        return out
+        return submatrix(self.values, rows, columns)
 
     def problem(
         self, specification: Specification, y: Labels, sample_weight: Vector | None, used: RowIndex
@@ -62,15 +57,8 @@ def ascents(problem: KernelProblem, costs: Sequence[float], settings: Blocks, st
     for C in costs:
         one = replace(problem, C=float(C))
         if start is not None:
-            start = replace(start, alpha=_carried_over(start.alpha, problem, before, float(C)))
+            start = replace(start, alpha=carried_over(start.alpha, problem.source.weight, before, float(C)))
         ascent = settings.ascent(one, start)
         ascent.run(stop)
         start, before = ascent.solution(ascent.status), float(C)
         yield ascent
-
-
-def _carried_over(alpha: Vector, problem: KernelProblem, before: float, C: float) -> Vector:
-    """Multipliers for another C: those at their bound go to the new one, the others stay."""
-    bound = before * problem.source.weight
-    at_bound = np.abs(alpha) >= _AT_BOUND * bound
-    return np.where(at_bound, alpha * (C / before), np.clip(alpha, -C / before * bound, C / before * bound))

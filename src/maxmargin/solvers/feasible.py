@@ -33,6 +33,16 @@ def snapped(alpha: Vector, box: DualBox) -> Vector:
     return np.where(alpha - box.lower <= hair, box.lower, alpha)
 
 
+def carried_over(alpha: Vector, weight: Vector, before: float, C: float) -> Vector:
+    """Multipliers of a machine with the cost `before` as a start for C: those at their bound go to the new one.
+
+    The others stay, clipped. A kernel machine has no weights that could correct a scaling of all of them.
+    """
+    bound, grown = before * weight, C / before
+    at_bound = np.abs(alpha) >= (1.0 - _NEGLIGIBLE) * bound
+    return np.where(at_bound, alpha * grown, np.clip(alpha, -grown * bound, grown * bound))
+
+
 def balanced(alpha: Vector, signs: Vector, box: DualBox) -> Vector:
     """Make sum_i signs_i alpha_i zero up to rounding, moving free multipliers first and zeros never."""
     alpha = alpha.copy()

@@ -57,6 +57,9 @@ def checked_kernel_problem(name: str, problem: Problem) -> KernelProblem:
     if not isinstance(problem, KernelProblem):
         raise ParameterError(f"this solver={name!r} is for kernel problems, not for: {problem.objective}.")
     loss, intercept = problem.loss, problem.intercept
+    if not isinstance(loss, _LOSSES["auto"]):
+        known = ", ".join(sorted(kind.name for kind in _LOSSES["auto"]))
+        raise ParameterError(f"the dual of the {loss.name} loss is no quadratic program; kernel solvers know: {known}.")
     if not isinstance(loss, _LOSSES[name]):
         what = "a hard margin" if isinstance(loss, HardMargin) else f"the {loss.name} loss"
         raise not_suited(name, what, kernel_solvers(loss, intercept))

@@ -131,6 +131,14 @@ def kernel_matrix(kernel: Kernel, X: Rows) -> NDArray[np.float32]:
     return matrix
 
 
+def submatrix(matrix: NDArray[np.float32], rows: RowIndex, columns: RowIndex) -> NDArray[np.float32]:
+    """Some rows and columns of a matrix; NumPy's way to say that is several times slower."""
+    out = np.empty((len(rows), len(columns)), dtype=matrix.dtype)
+    never = np.zeros(1, dtype=np.uint8)
+    gather(matrix, rows, columns, np.arange(len(columns)), np.arange(len(rows)), 0, len(rows), never, out)
+    return out
+
+
 class ActiveRows:
     """Some rows, and kernel rows among them: of those that moved several times."""
 

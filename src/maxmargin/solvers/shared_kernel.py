@@ -17,12 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from maxmargin._loops.working_sets import gather
 from maxmargin._types import Rows
 from maxmargin.data import count_rows
 from maxmargin.kernels import Kernel
 from maxmargin.problems import KernelProblem
-from maxmargin.solvers.kernel_values import kernel_matrix
+from maxmargin.solvers.kernel_values import kernel_matrix, submatrix
 
 _LARGEST = 1 << 30  # bytes of a matrix where nobody says more
 
@@ -60,10 +59,7 @@ def with_shared_values(problem: KernelProblem) -> KernelProblem:
     rows = problem.source.rows
     if rows is None:
         return replace(problem, stored=shared.matrix)
-    part = np.empty((len(rows), len(rows)), dtype=np.float32)
-    every = np.arange(len(rows))
-    gather(shared.matrix, rows, rows, every, every, 0, len(rows), np.zeros(1, dtype=np.uint8), part)
-    return replace(problem, stored=part)
+    return replace(problem, stored=submatrix(shared.matrix, rows, rows))
 
 
 def _same(A: Rows, B: Rows) -> bool:
