@@ -1,15 +1,22 @@
-"""The choice for kernel machines: working sets, except for a hard margin, which is a problem of nearest points."""
+"""The choice for kernel machines: working sets, with two exceptions.
+
+hard margin                                        qp: a problem of nearest points
+linear kernel, many rows and fewer features        as a linear machine (`solvers.flat`); working sets where that fails
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from maxmargin.losses import HardMargin
-from maxmargin.problems import Problem, Solution
+from maxmargin.problems import KernelProblem, Problem, Solution, Status
 from maxmargin.solvers.blocks import Blocks
+from maxmargin.solvers.flat import is_flat, solve_flat
 from maxmargin.solvers.qp import QP
 from maxmargin.solvers.solver import Solver
+
+_MANY_ROWS = 1024  # a smaller matrix is there as a whole, and pair steps on it are quick
 
 
 @dataclass(frozen=True)
@@ -27,4 +34,12 @@ class KernelAutomatic(Solver):
         """Solve with the solver that suits."""
         if isinstance(problem.loss, HardMargin):
             return QP(self.tol, self.max_iter, self.max_seconds).solve(problem, start)
-        return Blocks(self.tol, self.max_iter, self.max_seconds, self.memory).solve(problem, start)
+        blocks = Blocks(self.tol, self.max_iter, self.max_seconds, self.memory)
+        counted = self.max_iter is not None  # as pair steps, which a linear machine does not make
+        if counted or not (isinstance(problem, KernelProblem) and problem.n_rows > _MANY_ROWS and is_flat(problem)):
+            return blocks.solve(problem, start)
+        found = solve_flat(problem, self)
+        if found.status is not Status.STALLED:
+            return found
+        left = None if self.max_seconds is None else max(self.max_seconds - found.seconds, 1e-3)
+        return replace(blocks, max_seconds=left).solve(problem, found)

@@ -8,13 +8,15 @@ hundred rows that is often enough to come next to rounding, where all ways to th
 rows, one order of the rows and another. Pair steps find out which variables are between their bounds; a Newton step,
 which makes the slopes of these equal, goes the rest of the way.
 
-Where a million steps are not enough, the reference solver (`solvers.qp`) finds the coefficients, and steps end the fit.
+Where a million steps are not enough, the reference solver (`solvers.qp`) finds the coefficients, and steps end the fit;
+for the linear kernel with few features that are the solvers of linear machines (`solvers.flat`), and much earlier.
 """
 
 from __future__ import annotations
 
 import math
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,6 +28,7 @@ from maxmargin._types import RowIndex
 from maxmargin.backends.threads import StopFlag
 from maxmargin.problems import KernelProblem, Solution, Status
 from maxmargin.solvers.ascent import Ascent
+from maxmargin.solvers.flat import is_flat, solve_flat
 from maxmargin.solvers.parts import Look, Part
 from maxmargin.solvers.qp import QP
 from maxmargin.solvers.solver import Solver
@@ -38,7 +41,7 @@ _PAD = 16  # idle columns: lines a power of two apart would all want the same pl
 _EXTRA = 400_000  # slopes that are brought up to date after the tolerance is met
 _MOST_FREE = 128  # variables between bounds whose equations are solved in a fraction of a millisecond
 _FINEST = 1e-12  # of the largest slope: a violation that is rounding
-_MANY_STEPS, _MOST_FOR_REFERENCE = 1_000_000, 1024
+_MANY_STEPS, _MANY_FLAT_STEPS, _MOST_FOR_REFERENCE = 1_000_000, 30_000, 1024
 _STEPS = 50_000  # at a time: tens of milliseconds, so that Ctrl-C and budgets are heeded
 
 
@@ -59,7 +62,8 @@ class WholeAscent(Ascent):
         # The reference knows neither nu nor negative eigenvalues, and takes a second for a thousand rows.
         few = problem.n_rows <= _MOST_FOR_REFERENCE
         is_for_reference = few and problem.nu is None and settings.max_iter is None
-        self._patience = _MANY_STEPS if is_for_reference and problem.is_convex else math.inf
+        patience = _MANY_FLAT_STEPS if is_flat(problem) else _MANY_STEPS
+        self._patience = patience if is_for_reference and problem.is_convex else math.inf
 
     def _form_slopes(self) -> None:
         """Slopes without what rounding did to them on the way."""
@@ -78,7 +82,10 @@ class WholeAscent(Ascent):
         """
         self._patience = math.inf
         left = None if math.isinf(self.end) else max(self.end - time.perf_counter(), 1e-3)
-        found = QP(tol=self.settings.tol, max_seconds=left).solve(self.problem)
+        if is_flat(self.problem):
+            found = solve_flat(self.problem, replace(self.settings, max_seconds=left))
+        else:
+            found = QP(tol=self.settings.tol, max_seconds=left).solve(self.problem)
         self.all.beta = self._feasible(found)
         self._form_slopes()
         self.try_again()
@@ -99,12 +106,13 @@ class WholeAscent(Ascent):
                 return
             if self.is_over(stop):
                 return
-            if self.is_point() or self.is_stalled(dual, relative):
-                self.status = Status.STALLED
-                return
-            if self.steps > self._patience:
+            stalled = self.is_stalled(dual, relative)
+            if (stalled or self.steps > self._patience) and math.isfinite(self._patience):
                 self._leave_to_reference()
                 continue
+            if stalled or self.is_point():
+                self.status = Status.STALLED
+                return
             before = self.steps
             # The gap may ask for more than the violation does; then steps go on to a smaller one.
             if look.violation <= self.tolerance(look):
