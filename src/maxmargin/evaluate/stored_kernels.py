@@ -12,10 +12,9 @@ from maxmargin._types import Labels, RowIndex, Rows, Vector
 from maxmargin.backends.threads import StopFlag
 from maxmargin.data import count_rows
 from maxmargin.kernels import Kernel
-from maxmargin.problems import KernelProblem, Solution, Specification
+from maxmargin.problems import KernelProblem, Specification
 from maxmargin.solvers.ascent import Ascent
 from maxmargin.solvers.blocks import Blocks
-from maxmargin.solvers.feasible import carried_over
 from maxmargin.solvers.kernel_values import kernel_matrix, submatrix
 
 
@@ -52,13 +51,11 @@ class _Positions:
 
 def ascents(problem: KernelProblem, costs: Sequence[float], settings: Blocks, stop: StopFlag) -> Iterator[Ascent]:
     """The problem solved for every C, increasing, each from the answer before it."""
-    start: Solution | None = None
-    before = 0.0
+    before: Ascent | None = None
     for C in costs:
-        one = replace(problem, C=float(C))
-        if start is not None:
-            start = replace(start, alpha=carried_over(start.alpha, problem.source.weight, before, float(C)))
-        ascent = settings.ascent(one, start)
+        ascent = settings.ascent(replace(problem, C=float(C)), None)
+        if before is not None:
+            ascent.go_on_from(before)
         ascent.run(stop)
-        start, before = ascent.solution(ascent.status), float(C)
+        before = ascent
         yield ascent
