@@ -56,6 +56,9 @@ _ROUNDOFF = float(np.finfo(np.float64).eps)
 class Ascent:
     """The state of one fit; subclasses move it."""
 
+    curvature: Vector
+    """Diagonal of the quadratic part, with the ridge."""
+
     def __init__(self, problem: KernelProblem, settings: Solver, start: Solution | None):
         self.problem, self.settings = problem, settings
         self.variables = Variables.of(problem)
@@ -184,8 +187,8 @@ class Ascent:
 
     @cached_property
     def _largest_value(self) -> float:
-        """The largest |k(x_i, x_i)|."""
-        return float(np.max(np.abs(self.problem.diagonal())))
+        """The largest |k(x_i, x_i)|, or more by a ridge."""
+        return float(np.max(np.abs(self.curvature)))
 
     def is_point(self, share: float = _POINT) -> bool:
         """Whether w is as good as zero in a classification with nu, where it has no direction then."""
@@ -213,6 +216,10 @@ class Ascent:
         scores = whole.F + v.target - v.ridge * whole.beta
         return float((whole.beta @ scores) if v.is_free else (whole.beta[:-1] @ scores[:-1]))
 
+    def _known_bias(self) -> float | None:
+        """The best intercept where the slopes tell it up to rounding, else None: a certificate will find it."""
+        return None
+
     def intercept(self) -> float:
         """The intercept that the slopes tell: the middle between rises and falls where it is free."""
         v = self.variables
@@ -237,7 +244,7 @@ class Ascent:
         return Solution(
             alpha=alpha,
             weights=None,
-            bias=None,
+            bias=self._known_bias() if margin is None else None,
             status=status,
             history=self.history,
             solver=self.settings.name,

@@ -6,6 +6,7 @@ slope of a rise and the largest of a fall say how far from optimal the group is,
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -27,13 +28,16 @@ class Look(NamedTuple):
     @property
     def violation(self) -> float:
         """How far the worst pair is from optimal."""
+        if len(self.low) == 1:
+            return float(self.high[0] - self.low[0])  # small fits look often
         return float(np.max(self.high - self.low))
 
     @property
     def middle(self) -> Vector:
         """The slope that separates rises from falls; where all variables are at the same bound, the last of them."""
-        if np.all(np.isfinite(self.low)) and np.all(np.isfinite(self.high)):
-            return 0.5 * (self.low + self.high)
+        middle = 0.5 * (self.low + self.high)
+        if math.isfinite(middle[0]) and (len(middle) == 1 or np.all(np.isfinite(middle))):
+            return middle
         low = np.where(np.isfinite(self.low), self.low, self.high)
         high = np.where(np.isfinite(self.high), self.high, low)
         return np.where(np.isfinite(high), 0.5 * (low + high), 0.0)

@@ -145,6 +145,11 @@ class WholeAscent(Ascent):
             else:
                 look = further
 
+    def _known_bias(self) -> float | None:
+        whole, look = self.all, self.all.look()
+        is_finest = self.is_exact and look.violation <= _FINEST * float(np.max(np.abs(whole.F)))
+        return -float(look.middle[0]) if is_finest and self.problem.intercept.is_free else None
+
     def _newton_step(self) -> int:
         """Where the variables between their bounds all have the slope of their group, or as far as bounds allow."""
         whole = self.all
