@@ -59,12 +59,6 @@ EXCEPTIONS = {
     "test_svm_linearsvm_liblinear_sample_weight[[]LinearSVR-params4[]]": "as above",
 }
 
-# These train 270 machines twice; how rows become CSR is the same for all kinds of sparse rows.
-ONCE_IS_ENOUGH = {
-    "test_sparse_svc[[]*-X_train2-*": "*csr_array-linear-*",
-    "test_sparse_unsorted_indices*": "*csr_array*",
-}
-
 _FOLDER = Path(sklearn.svm.__file__).parent / "tests"
 _CLASSES = ("SVC", "SVR", "NuSVC", "NuSVR", "OneClassSVM", "LinearSVC", "LinearSVR")
 
@@ -108,8 +102,6 @@ def global_random_seed():
 @pytest.fixture(autouse=True)
 def _exceptions(request):
     name = request.node.name
-    if any(fnmatchcase(name, slow) and not fnmatchcase(name, once) for slow, once in ONCE_IS_ENOUGH.items()):
-        pytest.skip("many machines, and nothing new")
     for pattern, reason in EXCEPTIONS.items():
         if fnmatchcase(name, pattern):
             request.applymarker(pytest.mark.xfail(reason=reason, strict=True))

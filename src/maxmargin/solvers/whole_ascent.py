@@ -40,6 +40,7 @@ _MARGIN = 0.5  # violations that a slope must be away from those that compete
 _PAD = 16  # idle columns: lines a power of two apart would all want the same place in the cache
 _EXTRA = 400_000  # slopes that are brought up to date after the tolerance is met
 _MOST_FREE = 128  # variables between bounds whose equations are solved in a fraction of a millisecond
+_AWAY = 1e-6  # of the largest coefficient allowed
 _FINEST = 1e-12  # of the largest slope: a violation that is rounding
 _MANY_STEPS, _MANY_FLAT_STEPS, _MOST_FOR_REFERENCE = 1_000_000, 30_000, 1024
 _STEPS = 50_000  # at a time: tens of milliseconds, so that Ctrl-C and budgets are heeded
@@ -147,8 +148,14 @@ class WholeAscent(Ascent):
 
     def _known_bias(self) -> float | None:
         whole, look = self.all, self.all.look()
-        is_finest = self.is_exact and look.violation <= _FINEST * float(np.max(np.abs(whole.F)))
-        return -float(look.middle[0]) if is_finest and self.problem.intercept.is_free else None
+        if not self.problem.intercept.is_free or not self.is_exact:
+            return None
+        # A variable that is away from its bounds and kinks by rounding alone says nothing about the intercept.
+        reach = _AWAY * np.maximum(np.abs(whole.lower), np.abs(whole.upper))
+        away = np.minimum(whole.upper - whole.beta, np.minimum(whole.beta - whole.lower, np.abs(whole.beta)))
+        is_told = np.any(away > np.where(np.isfinite(reach), reach, 0.0))
+        is_finest = look.violation <= _FINEST * float(np.max(np.abs(whole.F)))
+        return -float(look.middle[0]) if is_told and is_finest else None
 
     def _newton_step(self) -> int:
         """Where the variables between their bounds all have the slope of their group, or as far as bounds allow."""
