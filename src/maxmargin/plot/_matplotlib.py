@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     __all__ = ["Axes", "Figure", "new_axes", "new_panels"]
 
 
-def new_axes() -> Axes:
-    """Axes of a new figure that pyplot knows, so that `plt.show()` and a notebook find it."""
+def new_axes(width: float = 6.4, height: float = 5.6) -> Axes:
+    """Axes of a new figure that pyplot knows, so that `plt.show()` and a notebook find it; its size is in inches."""
     try:
         from matplotlib import pyplot
     except ImportError as error:
         raise MissingExtraError("matplotlib", "plot") from error
-    return pyplot.subplots(figsize=(6.4, 5.6), layout="constrained")[1]
+    return pyplot.subplots(figsize=(width, height), layout="constrained")[1]
 
 
 def new_panels(count: int) -> tuple[Figure, list[Axes]]:

@@ -11,7 +11,6 @@ the space of the kernel; the line then shows the part of the margin that the poi
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -22,19 +21,18 @@ from scipy.spatial import KDTree
 
 from maxmargin.errors import DataError, ParameterError
 from maxmargin.plot._matplotlib import new_axes
+from maxmargin.plot.colours import palette_of
+from maxmargin.plot.key import key_above
+from maxmargin.plot.two_classes import classes_of, signs_of
 
 if TYPE_CHECKING:
     from maxmargin._types import Labels, Matrix, RowIndex, Rows, Vector
     from maxmargin.plot._matplotlib import Axes
 
-# Two pairs of Okabe and Ito's colours, told apart by every kind of colour vision; the negative class first.
-_ON_LIGHT = ("#D55E00", "#0072B2")  # vermilion, blue
-_ON_DARK = ("#E69F00", "#56B4E9")  # orange, sky blue
 _MARKERS = ("s", "o")
 _KEY = _BOUNDARY, _MARGIN, _SUPPORT, _SLACK = "boundary, f = 0", "margin, f = ±1", "support vector", "slack"
 
 _PADDING = 0.06  # of the span of the data, on each side
-_WIDE = 4.0  # inches that a key in three columns needs
 _ON_THE_MARGIN = 1e-3  # slack below this is the solver's tolerance, and shorter than a pixel
 
 
@@ -78,8 +76,8 @@ def boundary(
     The axes, for more drawing; nothing is shown or saved.
     """
     points = _points(X)
-    classes = _two_classes(model)
-    signs = _signs(y, classes, n_rows=len(points))
+    classes = classes_of(model, "boundary")
+    signs = signs_of(y, classes, n_rows=len(points))
     if resolution < 2:
         raise ParameterError(f"resolution must be at least 2, got resolution={resolution!r}. Try 300.")
     names = _feature_names(feature_names, X)
@@ -87,9 +85,8 @@ def boundary(
     margin = signs * np.ravel(model.decision_function(X))
 
     ax = new_axes() if ax is None else ax
-    ink = ax.xaxis.label.get_color()
-    paper = ax.get_facecolor()
-    colours = _ON_LIGHT if np.dot(paper[:3], (0.299, 0.587, 0.114)) > 0.5 else _ON_DARK
+    palette = palette_of(ax)
+    ink, colours = palette.ink, palette.classes
 
     _draw_field(ax, field, colours, ink)
     if slack and (short := margin < 1.0 - _ON_THE_MARGIN).any():
@@ -103,7 +100,7 @@ def boundary(
             s=22,
             marker=marker,
             color=colour,
-            edgecolors=[paper],
+            edgecolors=[palette.paper],
             linewidths=0.4,
             label=label if isinstance(label, str) else f"y = {label}",
             zorder=3,
@@ -120,7 +117,8 @@ def boundary(
             label=_SUPPORT,
             zorder=4,
         )
-    _finish(ax, field, names, title)
+    ax.set(xlim=field.across[[0, -1]], ylim=field.up[[0, -1]], xlabel=names[0], ylabel=names[1])
+    key_above(ax, last=_KEY, title=title)
     return ax
 
 
@@ -146,31 +144,6 @@ def _points(X: Rows) -> Matrix:
     if not np.isfinite(points).all():
         raise DataError("X holds nan or infinity, which has no place in a picture. Leave those rows out.")
     return points
-
-
-def _two_classes(model: Any) -> NDArray[Any]:
-    if not hasattr(model, "classes_") or not hasattr(model, "decision_function"):
-        raise DataError(
-            f"boundary draws a fitted classifier with a decision_function; {type(model).__name__} is none. "
-            "Fit the model first; regression has no boundary."
-        )
-    classes = np.asarray(model.classes_)
-    if len(classes) != 2:
-        raise DataError(
-            f"boundary draws two classes, and the model knows {len(classes)}. "
-            "Train it on two of them, or on one against the rest."
-        )
-    return classes
-
-
-def _signs(y: Labels, classes: NDArray[Any], n_rows: int) -> Vector:
-    labels = np.asarray(y)
-    if labels.shape != (n_rows,):
-        raise DataError(f"y must have one label a row of X, {n_rows}, got shape {labels.shape}.")
-    if not np.isin(labels, classes).all():
-        strange = labels[~np.isin(labels, classes)][0]
-        raise DataError(f"y holds the label {strange!r}, and the model knows {classes.tolist()} only.")
-    return np.where(labels == classes[1], 1.0, -1.0)
 
 
 def _feature_names(given: Sequence[str] | None, X: Rows) -> Sequence[str]:
@@ -260,35 +233,3 @@ def _draw_slack(ax: Axes, starts: Matrix, ends: Matrix, ink: Any) -> None:
     gap = np.full_like(starts, np.nan)  # breaks the one line into many
     path = np.stack([starts, ends, gap], axis=1).reshape(-1, 2)
     ax.plot(*path.T, color=ink, linewidth=0.7, alpha=0.55, label=_SLACK, zorder=1.5)
-
-
-def _finish(ax: Axes, field: _Field, names: Sequence[str], title: str | None) -> None:
-    """Limits, names, and above the axes the key in columns: the classes, the lines, the marks."""
-    ax.set(xlim=field.across[[0, -1]], ylim=field.up[[0, -1]], xlabel=names[0], ylabel=names[1])
-    ax.spines[["top", "right"]].set_visible(False)
-    columns, size = (3, "small") if _width(ax) > _WIDE else (2, "x-small")
-    entries = dict(zip(*reversed(ax.get_legend_handles_labels()), strict=True))
-    order = [
-        *[label for label in entries if label not in _KEY],
-        *[label for label in _KEY if label in entries],
-    ]
-    legend = ax.legend(
-        [entries[label] for label in order],
-        order,
-        loc="lower left",
-        bbox_to_anchor=(0.0, 1.0),
-        borderaxespad=0.2,
-        borderpad=0.0,
-        ncols=columns,
-        columnspacing=1.6,
-        frameon=False,
-        fontsize=size,
-    )
-    if title is not None:
-        lines = 1.4 * math.ceil(len(order) / columns) + 0.8
-        ax.set_title(title, loc="left", pad=lines * float(legend.get_texts()[0].get_fontsize()))
-
-
-def _width(ax: Axes) -> float:
-    """Width in inches, before a layout engine has its say."""
-    return float(ax.bbox.width / ax.figure.dpi)
