@@ -7,7 +7,7 @@ MaxMarginError
 |-- NotSeparableError   (also ValueError)   no hard margin exists; carries the proof
 |-- CertificateError                        a certificate does not hold for the model and the data
 |-- ModelFileError      (also ValueError)   a model file is damaged, foreign or cannot be written
-|-- CheckpointError     (also ValueError)   a checkpoint belongs to other data or settings
+|-- CheckpointError     (also ValueError)   a checkpoint is damaged, or belongs to other data or settings
 |-- TestSetUsedError                        the sealed test set was opened before
 `-- MissingExtraError   (also ImportError)  an optional package is not installed
 
@@ -49,7 +49,7 @@ class ModelFileError(MaxMarginError, ValueError):
 
 
 class CheckpointError(MaxMarginError, ValueError):
-    """A checkpoint belongs to other data or settings."""
+    """A checkpoint, or the file of an experiment, is damaged or belongs to other data or settings."""
 
 
 class TestSetUsedError(MaxMarginError):

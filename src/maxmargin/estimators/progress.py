@@ -167,6 +167,13 @@ def watching(
 
 @contextmanager
 def _line(name: str, tasks: Sequence[str], tol: float) -> Iterator[ProgressLine]:
+    with live_bar() as bar:
+        yield PlainLines(name, tasks, tol) if bar is None else LiveLine(name, tasks, tol, bar)
+
+
+@contextmanager
+def live_bar() -> Iterator[Any]:
+    """A bar that is rewritten in place, or None where only plain lines can be written."""
     from rich.console import Console
 
     console = Console()
@@ -174,10 +181,10 @@ def _line(name: str, tasks: Sequence[str], tol: float) -> Iterator[ProgressLine]
     # The console believes in a terminal when the environment asks for colours; only a real one can rewrite a line.
     on_terminal = sys.stdout.isatty() and not console.is_dumb_terminal
     if not (in_notebook or on_terminal):
-        yield PlainLines(name, tasks, tol)
+        yield None
         return
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(8), TextColumn("{task.fields[words]}"), TimeElapsedColumn())
     with Progress(*columns, console=console) as bar:
-        yield LiveLine(name, tasks, tol, bar)
+        yield bar

@@ -9,8 +9,10 @@ is a little too small. It is a yardstick, not a test.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import product
 from typing import Any, Literal
 
@@ -18,11 +20,13 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
+from sklearn.utils.metaestimators import _safe_split
 
 from maxmargin._types import Labels, Matrix, Rows, Vector
-from maxmargin.backends.threads import run_apart, thread_count
+from maxmargin.backends.threads import raise_if_interrupted, run_apart, thread_count
 from maxmargin.errors import ParameterError
 from maxmargin.evaluate import kernel_search
+from maxmargin.evaluate.progress import Tick, counting
 
 
 @dataclass(frozen=True)
@@ -106,6 +110,7 @@ def grid(
     scoring: Any = None,
     sample_weight: Vector | None = None,
     n_jobs: int | None = None,
+    verbose: bool | int = 0,
     **parameters: Sequence[Any],
 ) -> Grid:
     """Cross-validate an estimator over all combinations of the given parameters.
@@ -125,6 +130,8 @@ def grid(
         As in scikit-learn; None for the estimator's own `score`.
     n_jobs
         Threads; None means all cores.
+    verbose
+        1 shows how many fits are done; 0 is silent.
     parameters
         The values of each parameter: `C=[0.1, 1, 10], gamma=[0.01, 0.1]`.
 
@@ -145,10 +152,11 @@ def grid(
     given = clone(estimator)
     if n_jobs is not None and "n_jobs" in given.get_params():
         given.set_params(n_jobs=n_jobs)
-    if scoring is None and "C" in values and kernel_search.suits(given, X, list(values)):
-        scores = _by_stored_kernels(given, X, y, sample_weight, folds, values)
+    has_costs = "C" in values and math.inf not in values["C"]  # a hard margin has no place in the box of the others
+    if scoring is None and has_costs and kernel_search.suits(given, X, list(values)):
+        scores = _by_stored_kernels(given, X, y, sample_weight, folds, values, verbose)
     else:
-        scores = _by_fits(given, X, y, sample_weight, folds, values, scoring, n_jobs)
+        scores = _by_fits(given, X, y, sample_weight, folds, values, scoring, n_jobs, verbose)
     return Grid(values, scores, given, (X, y, sample_weight))
 
 
@@ -167,12 +175,20 @@ def _checked(estimator: Any, parameters: dict[str, Any]) -> dict[str, list[Any]]
 
 
 def _by_stored_kernels(
-    estimator: Any, X: Rows, y: Labels, sample_weight: Vector | None, folds: Any, values: dict[str, list[Any]]
+    estimator: Any,
+    X: Rows,
+    y: Labels,
+    sample_weight: Vector | None,
+    folds: Any,
+    values: dict[str, list[Any]],
+    verbose: bool | int,
 ) -> Matrix:
     names = [name for name in values if name != "C"]
     others = [dict(zip(names, chosen, strict=True)) for chosen in product(*(values[name] for name in names))]
     weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    found = kernel_search.search(estimator, X, y, weight, folds, values["C"], others)
+    X = clone(estimator)._check_kernel_input(X, reset=True)
+    with counting("grid", "folds", len(others) * len(folds), verbose) as tick:
+        found = kernel_search.search(estimator, X, y, weight, folds, values["C"], others, tick)
     shape = [len(values[name]) for name in names]
     scores = found.reshape(*shape, len(values["C"]), len(folds))
     return np.moveaxis(scores, len(shape), list(values).index("C"))
@@ -187,20 +203,23 @@ def _by_fits(
     values: dict[str, list[Any]],
     scoring: Any,
     n_jobs: int | None,
+    verbose: bool | int,
 ) -> Matrix:
     score = check_scoring(estimator, scoring)
     settings = [dict(zip(values, chosen, strict=True)) for chosen in product(*values.values())]
 
-    def job(setting: dict[str, Any], train: Any, test: Any) -> float:
+    def job(setting: dict[str, Any], train: Any, test: Any, tick: Tick) -> float:
+        raise_if_interrupted()
         model = clone(estimator).set_params(**setting)
-        if sample_weight is None:
-            model.fit(X[train], y[train])
-        else:
-            model.fit(X[train], y[train], sample_weight=np.asarray(sample_weight)[train])
-        return float(score(model, X[test], y[test]))
+        weight = {} if sample_weight is None else {"sample_weight": np.asarray(sample_weight)[train]}
+        model.fit(*_safe_split(model, X, y, train), **weight)
+        value = float(score(model, *_safe_split(model, X, y, test, train)))
+        tick(1)
+        return value
 
-    jobs = [lambda s=setting, a=train, b=test: job(s, a, b) for setting in settings for train, test in folds]
-    found = run_apart(jobs, min(thread_count(n_jobs), len(jobs)))
+    with counting("grid", "fits", len(settings) * len(folds), verbose) as tick:
+        jobs = [partial(job, setting, train, test, tick) for setting in settings for train, test in folds]
+        found = run_apart(jobs, min(thread_count(n_jobs), len(jobs)))
     return np.array(found).reshape(*(len(v) for v in values.values()), len(folds))
 
 

@@ -22,6 +22,7 @@ from maxmargin.estimators.parameters import check_cost, check_epsilon, check_int
 from maxmargin.estimators.svc import SVC
 from maxmargin.estimators.svr import SVR
 from maxmargin.estimators.weights import present_classes
+from maxmargin.evaluate.progress import Tick
 from maxmargin.evaluate.stored_kernels import StoredKernel, ascents
 from maxmargin.losses import EpsilonInsensitive, Hinge
 from maxmargin.problems import Regression, Specification
@@ -34,7 +35,7 @@ Fold = tuple[RowIndex, RowIndex]
 
 def suits(estimator: Any, X: Rows, parameters: Sequence[str]) -> bool:
     """Whether the search can go through stored kernel matrices: an SVC or SVR whose matrix is not too large."""
-    if type(estimator) not in (SVC, SVR) or estimator.solver != "auto":
+    if type(estimator) not in (SVC, SVR) or estimator.solver != "auto" or estimator.max_seconds is not None:
         return False
     known = {"C", "gamma", "kernel", "degree", "coef0", "epsilon", "tol", "class_weight"}
     return set(parameters) <= known and 4 * count_rows(X) ** 2 <= (estimator._memory() or _LARGEST)
@@ -48,42 +49,72 @@ def search(
     folds: Sequence[Fold],
     costs: Sequence[float],
     others: Sequence[dict[str, Any]],
+    tick: Tick,
 ) -> Matrix:
     """Scores of the held-out rows: accuracy or R^2, for each of `others`, each cost and each fold."""
     scores = np.empty((len(others), len(costs), len(folds)))
     order = np.argsort(costs)
     increasing = [costs[k] for k in order]
+    score = accuracy_score if is_classifier(estimator) else r2_score
     stored: StoredKernel | None = None
     with one_blas_thread():
         for number, chosen in enumerate(others):
             model = clone(estimator).set_params(**chosen)
-            model._check_kernel_input(X, reset=True)
-            # "scale" is the width of the rows trained on, so each fold has its own kernel, and its own matrix in turn.
-            has_own_width = isinstance(model.gamma, str) and isinstance(model.kernel, str)
-            columns: list[Vector] = []
-            for group in [[fold] for fold in folds] if has_own_width else [folds]:
-                used = group[0][0] if has_own_width else np.arange(len(y))
-                kernel = model._make_kernel(X[used], None if sample_weight is None else sample_weight[used])
-                if stored is None or stored.kernel != kernel:
-                    stored = StoredKernel(kernel, X)
-                parts = [_fold(model, stored, y, sample_weight, train, test, increasing) for train, test in group]
-                columns += _finished(parts, model)
-            scores[number][order] = np.column_stack(columns)
+            found, stored = _predictions(model, X, y, sample_weight, folds, increasing, stored, tick)
+            columns = [
+                [score(y[test], one) for one in by_cost] for (_, test), by_cost in zip(folds, found, strict=True)
+            ]
+            scores[number][order] = np.array(columns).T
     return scores
 
 
+def predictions(
+    estimator: Any, X: Rows, y: Labels, sample_weight: Vector | None, folds: Sequence[Fold], tick: Tick
+) -> list[Labels]:
+    """Labels or numbers of the held-out rows of every fold, by the estimator as it is."""
+    with one_blas_thread():
+        found, _ = _predictions(clone(estimator), X, y, sample_weight, folds, [estimator.C], None, tick)
+    return [by_cost[0] for by_cost in found]
+
+
+def _predictions(
+    model: Any,
+    X: Rows,
+    y: Labels,
+    sample_weight: Vector | None,
+    folds: Sequence[Fold],
+    costs: Sequence[float],
+    stored: StoredKernel | None,
+    tick: Tick,
+) -> tuple[list[list[Labels]], StoredKernel | None]:
+    """Predictions for every fold and every cost, increasing, and the kernel values that may serve again."""
+    model._check_kernel_input(X, reset=True)
+    # "scale" is the width of the rows trained on, so each fold has its own kernel, and its own matrix in turn.
+    has_own_width = isinstance(model.gamma, str) and isinstance(model.kernel, str)
+    found: list[list[Labels]] = []
+    for group in [[fold] for fold in folds] if has_own_width else [folds]:
+        used = group[0][0] if has_own_width else np.arange(len(y))
+        kernel = model._make_kernel(X[used], None if sample_weight is None else sample_weight[used])
+        if stored is None or stored.kernel != kernel:
+            stored = StoredKernel(kernel, X)
+        parts = [_fold(model, stored, y, sample_weight, train, test, costs) for train, test in group]
+        found += _finished(parts, model)
+        tick(len(group))
+    return found, stored
+
+
 class _Fold:
-    """The sub-problems of one fold, and how their scores become a score of the fold."""
+    """The sub-problems of one fold, and how their scores become predictions, one array a cost."""
 
-    def __init__(self, jobs: list[Callable[[], Matrix]], score: Callable[[list[Matrix]], Vector]):
-        self.jobs, self.score = jobs, score
+    def __init__(self, jobs: list[Callable[[], Matrix]], predict: Callable[[list[Matrix]], list[Labels]]):
+        self.jobs, self.predict = jobs, predict
 
 
-def _finished(folds: Sequence[_Fold], model: Any) -> list[Vector]:
-    """Run all sub-problems side by side, and score each fold."""
+def _finished(folds: Sequence[_Fold], model: Any) -> list[list[Labels]]:
+    """Run all sub-problems side by side, and predict the rows of each fold."""
     jobs = [job for fold in folds for job in fold.jobs]
     results = iter(run_apart(jobs, min(thread_count(model.n_jobs), len(jobs))))
-    return [fold.score([next(results) for _ in fold.jobs]) for fold in folds]
+    return [fold.predict([next(results) for _ in fold.jobs]) for fold in folds]
 
 
 def _fold(
@@ -103,7 +134,7 @@ def _fold(
         loss = EpsilonInsensitive(check_epsilon(model.epsilon))
         specification = Specification(Regression(), loss, 1.0, intercept, stored.kernel)
         job = _job(specification, stored, y, sample_weight, train, test, costs, settings)
-        return _Fold([job], lambda found: np.array([r2_score(y[test], f) for f in found[0]]))
+        return _Fold([job], lambda found: list(found[0]))
     weight = None if sample_weight is None else sample_weight[train]
     classes, factors = present_classes(model.class_weight, np.unique(y[train]), y[train], weight)
     jobs = [
@@ -122,11 +153,11 @@ def _fold(
     judge = clone(model)
     judge.classes_ = classes
 
-    def score(found: list[Matrix]) -> Vector:
+    def predict(found: list[Matrix]) -> list[Labels]:
         f = np.stack(found, axis=2)  # cost, row, pair
-        return np.array([accuracy_score(y[test], classes[judge._chosen(one)]) for one in f])
+        return [classes[judge._chosen(one)] for one in f]
 
-    return _Fold(jobs, score)
+    return _Fold(jobs, predict)
 
 
 def _job(

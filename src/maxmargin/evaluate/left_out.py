@@ -26,6 +26,7 @@ from maxmargin.estimators.kernel_classifier import tasks_of
 from maxmargin.estimators.parameters import check_cost, check_epsilon, check_intercept, check_positive
 from maxmargin.estimators.svc import SVC
 from maxmargin.estimators.svr import SVR
+from maxmargin.evaluate.progress import Tick, counting
 from maxmargin.evaluate.stored_kernels import StoredKernel
 from maxmargin.losses import EpsilonInsensitive, Hinge, Loss
 from maxmargin.problems import Regression, Specification
@@ -59,8 +60,10 @@ class LeftOut:
     score: float
 
 
-def left_out(estimator: Any, X: Rows, y: Labels, sample_weight: Vector | None = None) -> LeftOut:
-    """Predict every row by the machine trained on all others, for an `SVC` or `SVR`.
+def left_out(
+    estimator: Any, X: Rows, y: Labels, sample_weight: Vector | None = None, *, verbose: bool | int = 0
+) -> LeftOut:
+    """Predict every row by the machine trained on all others, for an `SVC` or `SVR`; `verbose=1` shows progress.
 
     Examples
     --------
@@ -98,12 +101,12 @@ def left_out(estimator: Any, X: Rows, y: Labels, sample_weight: Vector | None = 
             f"is {limit / 1e9:.1f} GB. Give more with memory=."
         )
     settings = Blocks(tol=check_positive("tol", model.tol))
-    with one_blas_thread():
+    with one_blas_thread(), counting("left_out", "rows", len(tasks) * n, verbose) as tick:
         stored = StoredKernel(kernel, X)
         columns, n_solved = [], 0
         for task in tasks:
             specification = Specification(task, loss, C, intercept, kernel, class_weight=factors)
-            column, solved = _without_each(stored, specification, y, weight, settings, model.n_jobs)
+            column, solved = _without_each(stored, specification, y, weight, settings, model.n_jobs, tick)
             columns.append(column)
             n_solved += solved
     scores = np.column_stack(columns)
@@ -121,6 +124,7 @@ def _without_each(
     sample_weight: Vector | None,
     settings: Blocks,
     n_jobs: int | None,
+    tick: Tick,
 ) -> tuple[Vector, int]:
     """Score of every row by the sub-problem without it, and how many rows needed a solve."""
     problem, place = stored.problem(specification, y, sample_weight, np.arange(len(y)))
@@ -132,13 +136,20 @@ def _without_each(
     scores[place] = ascent.all.F[: len(place)] + ascent.variables.target[: len(place)] + ascent.intercept()
     support = np.flatnonzero(beta)
 
+    tick(len(y) - len(support))
+
     def job(rows: RowIndex) -> Callable[[], Vector]:
-        return lambda: np.array([_without(ascent, int(i)) for i in rows])
+        return lambda: _ticked(np.array([_without(ascent, int(i)) for i in rows]), tick)
 
     parts = [support[first : first + _BATCH] for first in range(0, len(support), _BATCH)]
     if parts:
         scores[place[support]] = np.concatenate(run_apart([job(part) for part in parts], thread_count(n_jobs)))
     return scores, len(support)
+
+
+def _ticked(scores: Vector, tick: Tick) -> Vector:
+    tick(len(scores))
+    return scores
 
 
 def _without(ascent: WholeAscent, i: int) -> float:

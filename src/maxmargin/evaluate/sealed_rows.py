@@ -1,0 +1,53 @@
+"""Rows of which a part is sealed: it comes out as a score of a trained model, and in no other form."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import check_scoring
+from sklearn.utils.metaestimators import _safe_split
+from sklearn.utils.validation import _num_samples
+
+from maxmargin._types import Labels, RowIndex, Rows, Vector
+from maxmargin.errors import DataError
+from maxmargin.estimators.validation import check_weights
+from maxmargin.evaluate.data_hash import data_hash
+from maxmargin.evaluate.splitters import Holdout
+
+
+class SealedRows:
+    """Rows with labels, weights and groups, split by a hold-out whose test part nobody is given."""
+
+    def __init__(self, X: Rows, y: Any, sample_weight: Any, groups: Any, splitter: Holdout):
+        y = np.asarray(y)
+        if _num_samples(X) != len(y):
+            raise DataError(f"X has {_num_samples(X)} rows and y has {len(y)}; there must be one label a row.")
+        weight = check_weights(sample_weight, len(y))
+        self.__data = X, y, weight, None if groups is None else np.asarray(groups)
+        self.__train, self.__test = next(splitter.split(X, y, groups))
+        self.n_train, self.n_test = len(self.__train), len(self.__test)
+        self.is_weighted = weight is not None
+
+    def __repr__(self) -> str:
+        return f"SealedRows({self.n_train} rows to train on, {self.n_test} sealed)"
+
+    @cached_property
+    def hashes(self) -> tuple[str, str]:
+        """Hash of all data, and of which rows are sealed."""
+        return data_hash(*self.__data), data_hash(self.__test)
+
+    def training(self, estimator: Any) -> tuple[Rows, Labels, Vector | None, RowIndex | None]:
+        """Rows that are not sealed, as the estimator takes them, with labels, weights and groups."""
+        X, y, weight, groups = self.__data
+        rows = self.__train
+        X_train, y_train = _safe_split(estimator, X, y, rows)
+        return X_train, y_train, None if weight is None else weight[rows], None if groups is None else groups[rows]
+
+    def score(self, model: Any, scoring: str | None) -> float:
+        """Score of a trained model on the sealed rows: a look at them."""
+        X, y, weight, _ = self.__data
+        X_test, y_test = _safe_split(model, X, y, self.__test, self.__train)
+        weights = {} if weight is None else {"sample_weight": weight[self.__test]}
+        return float(check_scoring(model, scoring)(model, X_test, y_test, **weights))

@@ -1,0 +1,45 @@
+"""An estimator in words: a name for tables, and its class and parameters as text that is the same in every process."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import Any
+
+import numpy as np
+
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+_NOT_ABOUT_THE_MODEL = ("n_jobs", "verbose")
+
+
+def name_of(estimator: Any) -> str:
+    """Its text in one line: the class and the parameters that are not the usual ones."""
+    return " ".join(in_words(estimator).split())
+
+
+def settings_of(estimator: Any) -> dict[str, str]:
+    """Class and every parameter, also those of parts, each as text; not how many threads and lines there are."""
+    parameters = estimator.get_params(deep=True)
+    names = [name for name in sorted(parameters) if name.split("__")[-1] not in _NOT_ABOUT_THE_MODEL]
+    return {"class": _class_of(estimator)} | {name: _setting(parameters[name]) for name in names}
+
+
+def in_words(value: Any) -> str:
+    """Text of a value, without the place in memory that some have in it; an array by its hash."""
+    if isinstance(value, np.ndarray):
+        digest = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
+        return f"array of shape {value.shape}, {value.dtype}, sha256 {digest[:16]}"
+    return _ADDRESS.sub("", repr(value))
+
+
+def _setting(value: Any) -> str:
+    """Text of a parameter; of a part its class alone, because its own parameters are settings, too."""
+    if hasattr(value, "get_params") and not isinstance(value, type):
+        return _class_of(value)
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(_setting, value))}]"
+    return in_words(value)
+
+
+def _class_of(estimator: Any) -> str:
+    return f"{type(estimator).__module__}.{type(estimator).__qualname__}"

@@ -1,0 +1,94 @@
+"""Models that were compared on the same folds, in the order they were given, and the rules that choose one of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from maxmargin.errors import ParameterError, unknown_name
+from maxmargin.evaluate.settings import name_of
+from maxmargin.evaluate.tables import number
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A model: its settings as text, its scores, one a fold, and itself, which no file holds."""
+
+    settings: dict[str, str]
+    scores: list[float]
+    estimator: Any = None
+
+    @property
+    def mean(self) -> float:
+        """Mean score."""
+        return float(np.mean(self.scores))
+
+    @property
+    def standard_error(self) -> float | None:
+        """Standard error as if folds were independent; None for one score."""
+        n = len(self.scores)
+        return float(np.std(self.scores, ddof=1) / math.sqrt(n)) if n > 1 else None
+
+
+@dataclass
+class Standings:
+    """Entries by name, what they were scored on in words, and which is chosen."""
+
+    entries: dict[str, Entry] = field(default_factory=dict)
+    cv: str | None = None
+    chosen: str | None = None
+
+    def choose(self, rule: str) -> str:
+        """Name of the entry with the best mean, of the first within one standard error of it, or the one named."""
+        if not self.entries:
+            raise ParameterError("there is nothing to choose from; compare some models first.")
+        best = max(self.entries, key=lambda name: self.entries[name].mean)
+        if rule == "best":
+            self.chosen = best
+        elif rule == "one-standard-error":
+            error = self.entries[best].standard_error
+            if error is None:
+                raise ParameterError("one score has no standard error; compare on several folds, or choose('best').")
+            least = self.entries[best].mean - error
+            self.chosen = next(name for name, entry in self.entries.items() if entry.mean >= least)
+        elif rule in self.entries:
+            self.chosen = rule
+        else:
+            raise unknown_name("rule", rule, ["best", "one-standard-error", *self.entries])
+        return self.chosen
+
+    def name(self, given: str | None) -> str:
+        """The name given, else the chosen one, else the best."""
+        if given is None:
+            return self.chosen or self.choose("best")
+        if given not in self.entries:
+            raise unknown_name("name", given, self.entries)
+        return given
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """Lines of a table."""
+        return [
+            (name, number(entry.mean), number(entry.standard_error), "chosen" if name == self.chosen else "")
+            for name, entry in self.entries.items()
+        ]
+
+
+def named(models: Mapping[str, Any] | Sequence[Any] | Any) -> dict[str, Any]:
+    """Estimators by name; those without one are named by their text."""
+    if isinstance(models, Mapping):
+        found = {str(name): estimator for name, estimator in models.items()}
+    else:
+        listed = [models] if hasattr(models, "get_params") else list(models)
+        found = {name_of(estimator): estimator for estimator in listed}
+        if len(found) < len(listed):
+            raise ParameterError("two of the models have the same text; give a dictionary with a name for each.")
+    if not found:
+        raise ParameterError("compare needs at least one model.")
+    for name, estimator in found.items():
+        if not hasattr(estimator, "get_params") or isinstance(estimator, type):
+            raise ParameterError(f"{name} is no estimator; give instances such as SVC(C=10).")
+    return found
