@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from maxmargin.cli import demo, version
+from maxmargin.cli import certify, convert, demo, evaluate, inspect, path, predict, train, version
 from maxmargin.cli._errors import ReadableErrors
 
 app = typer.Typer(
@@ -35,6 +35,13 @@ def options(
     """Large-margin learning that proves its answers."""
 
 
+app.command()(train.train)
+app.command()(predict.predict)
+app.command()(certify.certify)
+app.command()(convert.convert)
+app.command()(inspect.inspect)
+app.command()(evaluate.evaluate)
+app.command()(path.path)
 app.command()(demo.demo)
 app.command()(version.version)
 

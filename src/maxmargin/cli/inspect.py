@@ -1,0 +1,135 @@
+"""`maxmargin inspect`: what is in a file, of data or of a model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from maxmargin.cli import _data
+from maxmargin.cli._data import Opening
+from maxmargin.cli._results import certificate_record, print_json, print_table, word
+from maxmargin.errors import DataError
+
+_MANY_PROBLEMS = 1_000_000
+_SHOWN = 10
+
+
+def inspect(
+    file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="A data file or a model file.")],
+    format: _data.Format = None,  # noqa: A002 - the name of the option
+    label: _data.Label = None,
+    labels: _data.LabelFiles = None,
+    cache: _data.Cache = None,
+    quiet: _data.Quiet = False,
+    json: _data.Json = False,
+) -> None:
+    """Show shape, sparsity, labels and first problems of data; kind, size and certificate of a model."""
+    if _is_model(file):
+        record = _about_model(file)
+    else:
+        opening = Opening([file], format, label, labels, _MANY_PROBLEMS, cache, quiet=quiet, tells_problems=False)
+        with opening.source() as source:
+            record = _about_data(source)
+    if json:
+        print_json(record)
+        return
+    shown = {name: value for name, value in record.items() if name not in ("labels", "certificate", "problems")}
+    width = max(len(name) for name in shown)
+    for name, value in shown.items():
+        print(f"{name:<{width}}  {_words(value)}")
+    if record.get("labels"):
+        print()
+        print_table(["label", "rows"], [[str(name), f"{count:,}"] for name, count in record["labels"].items()])
+    if record.get("problems"):
+        print(f"\n{record['bad rows']:,} malformed rows; the first:")
+        for problem in record["problems"]:
+            print(f"  {problem}")
+    if record.get("certificate"):
+        print(f"\n{_certificate_of(file)}")
+
+
+def _is_model(file: Path) -> bool:
+    with file.open("rb") as opened:
+        first = opened.read(16)
+    is_archive = first[:2] == b"PK" and file.suffix != ".npz"
+    return is_archive or first.split()[:1] in ([b"svm_type"], [b"solver_type"])
+
+
+def _certificate_of(file: Path) -> Any:
+    from maxmargin import load
+
+    return load(file).certificate_
+
+
+def _about_model(file: Path) -> dict[str, Any]:
+    from maxmargin import load
+
+    model = load(file)
+    record: dict[str, Any] = {"kind": type(model).__name__, "bytes": file.stat().st_size}
+    if hasattr(model, "n_features_in_"):
+        record["features"] = int(model.n_features_in_)
+    if hasattr(model, "classes_"):
+        record["classes"] = [word(one) for one in model.classes_]
+    if hasattr(model, "support_"):
+        record["support vectors"] = len(model.support_)
+    changed = {
+        name: value
+        for name, value in model.get_params(deep=False).items()
+        if value != type(model)().get_params(deep=False)[name]
+    }
+    record["parameters"] = {name: str(value) for name, value in changed.items()}
+    record["certificate"] = certificate_record(model.certificate_)
+    return record
+
+
+def _about_data(source: Any) -> dict[str, Any]:
+    """Counts and ranges, in one pass."""
+    import numpy as np
+    from scipy import sparse
+
+    entries, least, largest, is_sparse = 0, np.inf, -np.inf, False
+    for block in source:
+        is_sparse = sparse.issparse(block.X)
+        values = block.X.data if is_sparse else block.X
+        entries += int(np.count_nonzero(values))
+        if values.size:
+            least, largest = min(least, float(values.min())), max(largest, float(values.max()))
+    n_rows, n_features = source.n_rows, source.n_features
+    record: dict[str, Any] = {
+        "rows": n_rows,
+        "features": n_features,
+        "layout": "sparse" if is_sparse else "dense",
+        "values that are not zero": entries,
+        "share that is not zero": entries / max(1, n_rows * n_features),
+        "a row, on average": entries / max(1, n_rows),
+        "least value": least,
+        "largest value": largest,
+    }
+    try:
+        classes = source.classes
+    except DataError:  # too many different labels to be classes
+        y = source.y
+        record["labels are numbers"] = f"from {y.min():g} to {y.max():g}, mean {y.mean():g}"
+    else:
+        counts = np.bincount(source.codes, minlength=len(classes))
+        most = np.argsort(-counts, kind="stable")[:_SHOWN]
+        record["different labels"] = len(classes)
+        record["labels"] = {word(classes[k]): int(counts[k]) for k in most}
+    problems = source.skipped
+    return {**record, "bad rows": len(problems), "problems": list(problems[:_SHOWN])}
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, dict):
+        return ", ".join(f"{name}={one}" for name, one in value.items()) or "defaults"
+    if isinstance(value, list):
+        return ", ".join(value[:_SHOWN]) + (f" and {len(value) - _SHOWN} more" if len(value) > _SHOWN else "")
+    return str(value)

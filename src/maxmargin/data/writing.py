@@ -1,0 +1,106 @@
+"""Rows of a source written to a file, one block after the other; the other half of `opening`.
+
+    .csv                 label first, then one column a feature, with a header
+    .npz                 the arrays of a CSR matrix, or X, and y; held in memory on the way
+    blocks               the block file itself, copied
+    anything else        LIBSVM text: label, then index:value for what is not zero, indices from 1
+
+Numbers are written as short as they can be read back to the same value.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import IO, Any, BinaryIO
+
+import numpy as np
+from scipy import sparse
+
+from maxmargin._types import Rows
+from maxmargin.data.block_format import SUFFIX
+from maxmargin.data.source import Block
+from maxmargin.errors import DataError, unknown_name
+
+_BY_ENDING = {".csv": "csv", ".npz": "numpy", SUFFIX: "blocks"}
+WRITTEN = ("libsvm", "csv", "numpy", "blocks")
+
+
+def format_by_name(path: Path) -> str:
+    """The format that the ending of a name asks for."""
+    return _BY_ENDING.get(path.suffix.lower(), "libsvm")
+
+
+def write_rows(source: Any, file: BinaryIO, kind: str) -> None:
+    """Write all rows of a source to an open file."""
+    if kind == "libsvm":
+        _write_text(file, (line for block in source for line in libsvm_lines(block)))
+    elif kind == "csv":
+        _write_text(file, _csv_lines(source))
+    elif kind == "numpy":
+        _write_arrays(file, source)
+    elif kind == "blocks":
+        with source.path.open("rb") as blocks:
+            shutil.copyfileobj(blocks, file, 1 << 20)
+    else:
+        raise unknown_name("format", kind, WRITTEN)
+
+
+def libsvm_lines(block: Block) -> Iterator[str]:
+    """One line a row."""
+    X = sparse.csr_matrix(block.X)
+    values, columns, starts = _shortest(X.data), (X.indices + 1).tolist(), X.indptr.tolist()
+    for i, label in enumerate(np.asarray(block.y).tolist()):
+        first, last = starts[i], starts[i + 1]
+        pairs = [
+            f"{column}:{value}"
+            for column, value in zip(columns[first:last], values[first:last], strict=True)
+            if value != "0"
+        ]
+        yield " ".join([_word(label), *pairs])
+
+
+def _csv_lines(source: Any) -> Iterator[str]:
+    yield ",".join(["label", *(f"x{k + 1}" for k in range(source.n_features))])
+    for block in source:
+        X: Rows = block.X.toarray() if sparse.issparse(block.X) else block.X
+        for label, row in zip(np.asarray(block.y).tolist(), X, strict=True):
+            yield ",".join([_quoted(_word(label)), *_shortest(row)])
+
+
+def _write_text(file: IO[bytes], lines: Iterable[str]) -> None:
+    for line in lines:
+        file.write(line.encode())
+        file.write(b"\n")
+
+
+def _write_arrays(file: BinaryIO, source: Any) -> None:
+    X, y = source.head(source.n_rows)
+    if y.dtype.kind == "O":
+        raise DataError("labels of several kinds cannot be kept in .npz; use LIBSVM text or CSV.")
+    if sparse.issparse(X):
+        np.savez(file, data=X.data, indices=X.indices, indptr=X.indptr, shape=X.shape, format=np.bytes_(b"csr"), y=y)
+    else:
+        np.savez(file, X=X, y=y)
+
+
+def _shortest(values: Any) -> list[str]:
+    """Numbers with the fewest digits that still tell them from their neighbours; 1 in place of 1.0."""
+    digits = 9 if values.dtype == np.float32 else 17
+    return [_digits(value, digits) for value in values.tolist()]
+
+
+def _digits(value: float, most: int) -> str:
+    if value.is_integer() and abs(value) < 1e15:
+        return str(int(value))
+    return f"{value:.{most}g}" if most < 17 else repr(value)
+
+
+def _word(label: Any) -> str:
+    return str(int(label)) if isinstance(label, float) and label.is_integer() and abs(label) < 1e15 else str(label)
+
+
+def _quoted(word: str) -> str:
+    needs = any(sign in word for sign in ',";\t\n')
+    return '"' + word.replace('"', '""') + '"' if needs else word
