@@ -1,0 +1,112 @@
+"""Scikit-learn's own tests of naive Bayes, run with the classes of this library in place of theirs.
+
+Their module is loaded once more under another name, while `sklearn.naive_bayes` is a copy that holds our classes. Every
+test function it has is a test here, but for those about what this library has not (`LEFT_OUT`).
+
+`EXCEPTIONS` lists those that do not hold for us, each with the reason. They are run all the same and must fail, so that
+the list cannot outlive its reasons.
+"""
+
+import sys
+import types
+from fnmatch import fnmatchcase
+from pathlib import Path
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+import sklearn
+import sklearn.naive_bayes
+from sklearn.datasets import load_iris
+
+import maxmargin
+
+EXCEPTIONS = {
+    "test_gnb_check_update_with_no_data": "calls the private _update_mean_variance",
+    "test_gnb_partial_fit[[]float32[]]": "means and variances are kept in double precision",
+}
+
+LEFT_OUT = {
+    "test_cnb": "there is no ComplementNB here",
+    "test_gnb_array_api_compliance": "arrays of other packages, behind a switch that is set before the first import",
+}
+
+# Scikit-learn's settings do not take this warning for an error; ours do.
+ALPHA_WARNING = pytest.mark.filterwarnings("ignore:alpha too small:UserWarning")
+
+_NAMES = ("BernoulliNB", "CategoricalNB", "GaussianNB", "MultinomialNB")
+_OURS = {name: getattr(maxmargin, name) for name in _NAMES}
+_PATH = Path(sklearn.__file__).parent / "tests" / "test_naive_bayes.py"
+
+
+def _their_tests():
+    """Their module, in which our classes take the place of theirs."""
+    stand_in = types.ModuleType("sklearn.naive_bayes")
+    vars(stand_in).update({**vars(sklearn.naive_bayes), **_OURS})
+    module = types.ModuleType("test_naive_bayes")
+    with patch.dict(sys.modules, {"sklearn.naive_bayes": stand_in}):
+        exec(compile(_PATH.read_text(encoding="utf-8"), str(_PATH), "exec"), vars(module))
+    return module
+
+
+_theirs = _their_tests()
+for _name, _test in vars(_theirs).items():
+    if _name.startswith("test_") and callable(_test) and _name not in LEFT_OUT:
+        globals()[_name] = _test
+test_alpha_vector = ALPHA_WARNING(_theirs.test_alpha_vector)
+
+
+@pytest.fixture
+def global_random_seed():
+    return 42
+
+
+@pytest.fixture(params=[np.float64, np.float32], ids=["float64", "float32"])
+def global_dtype(request):
+    return request.param
+
+
+@pytest.fixture(autouse=True)
+def _exceptions(request):
+    name = request.node.name
+    if "ComplementNB" in name:
+        pytest.skip("there is no ComplementNB here")
+    for pattern, reason in EXCEPTIONS.items():
+        if fnmatchcase(name, pattern):
+            request.applymarker(pytest.mark.xfail(reason=reason, strict=True))
+
+
+def test_every_exception_is_about_a_test_that_exists(request):
+    names = [item.name for item in request.node.parent.collect()]
+    assert len(names) > 60
+    unused = [pattern for pattern in EXCEPTIONS if not any(fnmatchcase(name, pattern) for name in names)]
+    assert unused == []
+    assert all(hasattr(_theirs, name) for name in LEFT_OUT)
+
+
+def test_their_tests_see_our_classes():
+    for name, ours in _OURS.items():
+        assert getattr(_theirs, name) is ours
+    assert _theirs.ComplementNB is sklearn.naive_bayes.ComplementNB
+
+
+@pytest.mark.parametrize("name", _NAMES)
+def test_every_parameter_of_theirs_is_ours_with_the_same_default(name):
+    theirs, ours = getattr(sklearn.naive_bayes, name)().get_params(), _OURS[name]().get_params()
+    assert theirs.items() <= ours.items()
+    assert ours.keys() - theirs.keys() <= {"n_jobs"}
+
+
+@pytest.mark.parametrize("name", _NAMES)
+def test_every_fitted_attribute_has_the_kind_and_the_shape_of_theirs(name):
+    X, y = load_iris(return_X_y=True)
+    X = np.rint(X)
+    theirs, ours = getattr(sklearn.naive_bayes, name)().fit(X, y), _OURS[name]().fit(X, y)
+    for word, expected in vars(theirs).items():
+        if not word.endswith("_"):
+            continue
+        found = getattr(ours, word)
+        parts = zip(expected, found, strict=True) if isinstance(expected, list) else [(expected, found)]
+        for one, other in parts:
+            assert np.shape(one) == np.shape(other), word
+            assert np.asarray(one).dtype == np.asarray(other).dtype, word
