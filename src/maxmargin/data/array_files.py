@@ -1,0 +1,158 @@
+"""NumPy files as batches: .npy, and .npz of scipy.sparse.save_npz or with the arrays X and y.
+
+A .npy is mapped, so that only the rows at hand are in memory. An archive cannot be mapped; its arrays are unpacked into
+a temporary directory first, which is removed at the end.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+from maxmargin._types import Labels
+from maxmargin.data.batches import Batch, Found, make_batch
+from maxmargin.data.input_files import InputFiles
+from maxmargin.data.labels import ArrayLabels
+from maxmargin.errors import DataError, ParameterError
+
+_BATCH_BYTES = 16 << 20
+
+
+class ArrayFileInput(InputFiles):
+    """Rows of .npy or .npz files; labels from as many other files, from one array, or from the archives themselves."""
+
+    def __init__(self, paths: Sequence[Path], dtype: np.dtype[Any], labels: Any):
+        paths_of_labels = _paths_of_labels(labels, len(paths))
+        super().__init__([*paths, *(paths_of_labels or [])], f"arrays {dtype} {_text_of(labels, paths_of_labels)}")
+        self._files = list(paths)
+        self._paths_of_labels = paths_of_labels
+        self._given = None if labels is None or paths_of_labels is not None else np.asarray(labels)
+        self._dtype = dtype
+
+    def batches(self) -> Iterator[Batch]:
+        """All rows, copied from the mapped files."""
+        self.begin()
+        self._labels = ArrayLabels()
+        row = 0
+        for number, path in enumerate(self._files):
+            with tempfile.TemporaryDirectory(prefix="maxmargin-") as folder:
+                arrays = _mapped(path, Path(folder))
+                y = self._labels_of(number, row, arrays)
+                first = row
+                for batch in self._of_arrays(arrays, y, path):
+                    row += len(batch.labels)
+                    self.at(path.stat().st_size * (row - first) // _count_rows(arrays))
+                    yield batch
+            self.file_done(number)
+        if self._given is not None and row != len(self._given):
+            raise DataError(f"{self}: {row} rows, but {len(self._given)} labels were given; one a row is needed.")
+
+    def found(self) -> Found:
+        """The labels met."""
+        return Found(self._labels.table())
+
+    def _labels_of(self, number: int, row: int, arrays: dict[str, NDArray[Any]]) -> Labels:
+        if self._paths_of_labels is not None:
+            return _load(self._paths_of_labels[number])
+        if self._given is not None:
+            return self._given[row:]
+        if "y" not in arrays:
+            raise ParameterError(
+                f"{self._files[number]} has no labels. Pass labels=, an array or the path of a .npy file; an archive "
+                "may hold them as the array y."
+            )
+        return arrays["y"]
+
+    def _of_arrays(self, arrays: dict[str, NDArray[Any]], y: Labels, path: Path) -> Iterator[Batch]:
+        sparse = "indptr" in arrays
+        n_rows = _count_rows(arrays)
+        if len(y) < n_rows or (self._given is None and len(y) != n_rows):
+            raise DataError(f"{path}: {n_rows} rows, but {len(y)} labels; one a row is needed.")
+        first = 0
+        while first < n_rows:
+            last = _last_row(arrays, first, n_rows)
+            rows = _csr_part(arrays, first, last) if sparse else np.asarray(arrays["X"][first:last])
+            where = f"{path}, rows {first} to {last - 1}"
+            yield make_batch(rows, self._labels.encode(np.asarray(y[first:last]), where), self._dtype, where)
+            first = last
+
+
+def _paths_of_labels(labels: Any, count: int) -> list[Path] | None:
+    """Files of labels, where paths were given."""
+    given = [labels] if isinstance(labels, (str, Path)) else labels
+    if not isinstance(given, (list, tuple)) or not given or not all(str(one).endswith(".npy") for one in given):
+        return None
+    if len(given) != count:
+        raise ParameterError(f"labels names {len(given)} files for {count} files of rows; one for each is needed.")
+    return [Path(one) for one in given]
+
+
+def _text_of(labels: Any, paths: list[Path] | None) -> str:
+    """What the labels add to the name of a cached file."""
+    return "" if labels is None or paths is not None else str(zlib.crc32(repr(np.asarray(labels).tolist()).encode()))
+
+
+def _load(path: Path) -> NDArray[Any]:
+    try:
+        array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (ValueError, EOFError, OSError) as error:
+        raise DataError(f"{path} cannot be read as a NumPy array ({error}). Is it complete?") from None
+    return array
+
+
+def _mapped(path: Path, folder: Path) -> dict[str, NDArray[Any]]:
+    """Arrays of a file by name, mapped; a CSR matrix has data, indices, indptr and shape."""
+    if path.suffix == ".npy":
+        arrays = {"X": _load(path)}
+    else:
+        try:
+            with zipfile.ZipFile(path) as archive:
+                for member in archive.namelist():
+                    with archive.open(member) as packed, open(folder / Path(member).name, "wb") as plain:
+                        shutil.copyfileobj(packed, plain, 1 << 20)
+        except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+            raise DataError(f"{path} is not a whole .npz archive ({error}). Copy it again.") from None
+        arrays = {file.stem: _load(file) for file in folder.glob("*.npy") if file.stem != "format"}
+    if "indptr" in arrays and {"data", "indices", "shape"} <= set(arrays):
+        if len(arrays["indptr"]) != int(arrays["shape"][0]) + 1:
+            raise DataError(f"{path} holds a sparse matrix that is not CSR. Save X.tocsr().")
+        return arrays
+    if "X" not in arrays or arrays["X"].ndim != 2:
+        raise DataError(
+            f"{path}: found {', '.join(sorted(arrays)) or 'no arrays'}; expected a matrix X, or a CSR matrix as "
+            "scipy.sparse.save_npz writes it."
+        )
+    return arrays
+
+
+def _count_rows(arrays: dict[str, NDArray[Any]]) -> int:
+    return len(arrays["indptr"]) - 1 if "indptr" in arrays else len(arrays["X"])
+
+
+def _last_row(arrays: dict[str, NDArray[Any]], first: int, n_rows: int) -> int:
+    """End of a batch that begins at `first` and has a bounded number of bytes, or one row."""
+    if "indptr" in arrays:
+        entries = _BATCH_BYTES // (arrays["data"].itemsize + arrays["indices"].itemsize)
+        far = min(n_rows, first + _BATCH_BYTES // 8)
+        starts = arrays["indptr"][first : far + 1]
+        return first + max(1, int(np.searchsorted(starts, starts[0] + entries, side="right")) - 1)
+    width = max(1, arrays["X"].shape[1] * arrays["X"].itemsize)
+    return min(n_rows, first + max(1, _BATCH_BYTES // int(width)))
+
+
+def _csr_part(arrays: dict[str, NDArray[Any]], first: int, last: int) -> Any:
+    starts = np.asarray(arrays["indptr"][first : last + 1], dtype=np.int64)
+    span = slice(int(starts[0]), int(starts[-1]))
+    entries = (np.array(arrays["data"][span]), np.array(arrays["indices"][span]), starts - starts[0])
+    rows = csr_matrix(entries, shape=(last - first, int(arrays["shape"][1])))
+    rows.sum_duplicates()
+    return rows
