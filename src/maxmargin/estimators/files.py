@@ -1,7 +1,8 @@
 """Estimators as plain records, and back.
 
 A record holds the name of the estimator, its parameters, its fitted attributes and its certificate without the arrays
-that the attributes hold already. Values that JSON has no word for are marked by the key "is":
+that the attributes hold already. An estimator that solves no problem has neither certificate nor history: its record
+says None. Values that JSON has no word for are marked by the key "is":
 
     {"is": "kernel", ...}   a kernel object       {"is": "pairs", ...}   a dictionary with keys of any kind
     {"is": "tuple", ...}    a tuple
@@ -10,6 +11,7 @@ that the attributes hold already. Values that JSON has no word for are marked by
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
 
@@ -20,9 +22,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from maxmargin import kernels, losses, penalties
 from maxmargin.certificates import Certificate, Claim
-from maxmargin.errors import ModelFileError
+from maxmargin.errors import ModelFileError, unknown_name
+from maxmargin.estimators.liblinear_files import from_liblinear, to_liblinear
+from maxmargin.estimators.libsvm_files import from_libsvm, to_libsvm
 from maxmargin.kernels import Kernel
-from maxmargin.models import read_record, write_record
+from maxmargin.models import (
+    read_liblinear,
+    read_libsvm,
+    read_record,
+    write_liblinear,
+    write_libsvm,
+    write_record,
+)
 from maxmargin.problems import (
     AllClasses,
     History,
@@ -39,21 +50,63 @@ _TASKS = {task.__name__: task for task in (AllClasses, OneClass, OneVersusRest, 
 _NUMBERS = tuple(field.name for field in fields(Certificate) if field.name not in ("status", "parts", "claim"))
 
 
-def save(estimator: Any, path: str | os.PathLike[str]) -> None:
+_FORMATS = ("native", "libsvm", "liblinear")
+
+
+def save(estimator: Any, path: str | os.PathLike[str], format: str = "native") -> None:  # noqa: A002 - as in `save`
     """Write a fitted estimator to `path`: to a temporary name first, then renamed."""
     check_is_fitted(estimator)
-    write_record(to_record(estimator), path)
+    if format == "native":
+        write_record(to_record(estimator), path)
+    elif format == "libsvm":
+        write_libsvm(to_libsvm(estimator), path)
+    elif format == "liblinear":
+        write_liblinear(to_liblinear(estimator), path)
+    else:
+        raise unknown_name("format", format, _FORMATS)
 
 
-def load(path: str | os.PathLike[str]) -> Any:
-    """Read a model that `model.save(path)` wrote; nothing in the file is executed.
+def load(path: str | os.PathLike[str], n_features: int | None = None) -> Any:
+    """Read a model that `model.save(path)` wrote, or LIBSVM or LIBLINEAR; nothing in the file is executed.
+
+    What wrote the file is seen from its first bytes. A model of LIBSVM or LIBLINEAR predicts what it predicts there;
+    its `certificate_` is None, because such a file says nothing about how it was trained.
+
+    Parameters
+    ----------
+    path
+        The file.
+    n_features
+        Number of features, for files of LIBSVM, which name only those that are not zero in a support vector, and
+        of LIBLINEAR; further ones have no weight. None takes those that the file has.
 
     Raises
     ------
     ModelFileError
-        The file is damaged, or is not a model file of this library.
+        The file is damaged, or is not a model file.
     """
+    with open(path, "rb") as file:
+        first_word = file.read(16).split()[:1]
+    if first_word == [b"svm_type"]:
+        return _without_claim(from_libsvm, read_libsvm(path), path, n_features)
+    if first_word == [b"solver_type"]:
+        return _without_claim(from_liblinear, read_liblinear(path), path, n_features)
     return from_record(read_record(path), str(path))
+
+
+def _without_claim(
+    make: Callable[[dict[str, Any], int | None], Any],
+    record: dict[str, Any],
+    path: str | os.PathLike[str],
+    n_features: int | None,
+) -> Any:
+    """The estimator of a file that holds no certificate."""
+    try:
+        estimator = make(record, n_features)
+    except ModelFileError as error:
+        raise ModelFileError(f"{os.fspath(path)}: {error}") from error
+    estimator._makes_no_claim = True
+    return estimator
 
 
 def to_record(estimator: Any) -> dict[str, Any]:
@@ -63,12 +116,20 @@ def to_record(estimator: Any) -> dict[str, Any]:
         for name, value in vars(estimator).items()
         if name not in estimator.get_params(deep=False) and name not in ("_certificate", "history_")
     }
-    histories = estimator.history_ if isinstance(estimator.history_, list) else [estimator.history_]
-    certificate = estimator.certificate_
-    return {
+    record = {
         "estimator": type(estimator).__name__,
         "parameters": {name: _encoded(value, name) for name, value in estimator.get_params(deep=False).items()},
         "attributes": {name: _encoded(value, name) for name, value in attributes.items()},
+        "certificate": None,
+    }
+    return record if estimator.certificate_ is None else {**record, **_evidence(estimator)}
+
+
+def _evidence(estimator: Any) -> dict[str, Any]:
+    """Certificate and histories of the estimator."""
+    histories = estimator.history_ if isinstance(estimator.history_, list) else [estimator.history_]
+    certificate = estimator.certificate_
+    return {
         "histories": [history.as_arrays() for history in histories],
         "certificate": _numbers(certificate),
         "parts": [_part(part) for part in (certificate.parts or (certificate,))],
@@ -86,19 +147,25 @@ def from_record(record: dict[str, Any], path: str) -> Any:
         estimator = getattr(estimators, kind)(**{name: _decoded(value) for name, value in record["parameters"].items()})
         for name, value in record["attributes"].items():
             setattr(estimator, name, _decoded(value))
-        histories = [History.from_arrays(part) for part in record["histories"]]
-        estimator.history_ = histories[0] if len(histories) == 1 else histories
-        parts = [
-            _certificate(part["numbers"], claim=_claim(part, point))
-            for part, point in zip(record["parts"], estimator._points(), strict=True)
-        ]
-        if len(parts) == 1:
-            estimator._certificate = parts[0]
-        else:
-            estimator._certificate = _certificate(record["certificate"], parts=tuple(parts))
+        if record["certificate"] is not None:
+            _restore_evidence(estimator, record)
     except (KeyError, TypeError, IndexError, AttributeError) as error:
         raise ModelFileError(f"{path}: the record of the model is incomplete ({error!r}).") from error
     return estimator
+
+
+def _restore_evidence(estimator: Any, record: dict[str, Any]) -> None:
+    """Give the estimator what `_evidence` wrote down."""
+    histories = [History.from_arrays(part) for part in record["histories"]]
+    estimator.history_ = histories[0] if len(histories) == 1 else histories
+    parts = [
+        _certificate(part["numbers"], claim=_claim(part, point))
+        for part, point in zip(record["parts"], estimator._points(), strict=True)
+    ]
+    if len(parts) == 1:
+        estimator._certificate = parts[0]
+    else:
+        estimator._certificate = _certificate(record["certificate"], parts=tuple(parts))
 
 
 def _numbers(certificate: Certificate) -> dict[str, Any]:

@@ -31,6 +31,7 @@ from maxmargin.estimators.probabilities import (
     N_FOLDS,
     coupled_probabilities,
     fit_slopes,
+    shifted_probabilities,
     two_class_logarithms,
     two_class_probabilities,
 )
@@ -63,6 +64,8 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]  #
     class_weight_: Vector
     n_support_: RowIndex
     _slopes: Vector
+    _shifts: Vector | None = None
+    """B of the sigmoids of a model that LIBSVM wrote; those fitted here have none."""
     decision_function_shape: Literal["ovr", "ovo"]
     break_ties: bool
     probability: bool | str
@@ -118,7 +121,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]  #
         training = self._train(specifications, X, y, weight, solver=solver)
         self.classes_, self._kernel = classes, kernel
         self.class_weight_ = _factors_of(classes, factors)
-        self._slopes = np.empty(0)
+        self._slopes, self._shifts = np.empty(0), None
         self._store(training.points, X, y)
         self._conclude(training, self._points())
         if _wants_probability(self.probability):
@@ -258,10 +261,15 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]  #
 
     @available_if(_has_probability)  # type: ignore[untyped-decorator]  # scikit-learn is untyped
     def predict_proba(self, X: Rows) -> Matrix:
-        """Probability of every class, one column a class; the largest is that of the class that `predict` gives."""
+        """Probability of every class, one column a class; the largest is that of the class that `predict` gives.
+
+        A model that LIBSVM wrote keeps the probabilities it has there, which need not agree.
+        """
         self._check_ties()
         self._check_slopes()
         f = self._pair_scores(X)
+        if self._shifts is not None:
+            return shifted_probabilities(f, self._slopes, self._shifts, len(self.classes_))
         if len(self.classes_) == 2:
             return two_class_probabilities(f[:, 0], float(self._slopes[0]))
         return coupled_probabilities(f, self._slopes, self._chosen(f), len(self.classes_))
@@ -271,7 +279,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]  #
         """Logarithms of `predict_proba`."""
         self._check_ties()
         self._check_slopes()
-        if len(self.classes_) == 2:
+        if len(self.classes_) == 2 and self._shifts is None:
             return two_class_logarithms(self._pair_scores(X)[:, 0], float(self._slopes[0]))
         logarithms: Matrix = np.log(self.predict_proba(X))
         return logarithms
@@ -291,9 +299,9 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]  #
 
     @property
     def probB_(self) -> Vector:  # noqa: N802 - scikit-learn's name
-        """B of the same formula: 0, so that the probability is 1/2 where the score is 0."""
+        """B of the same formula: 0, so that the probability is 1/2 where the score is 0; as it came from LIBSVM."""
         check_is_fitted(self)
-        return np.zeros(len(self._slopes))
+        return np.zeros(len(self._slopes)) if self._shifts is None else self._shifts
 
     def margins(self, X: Rows, y: Labels) -> Margins:
         """Functional and geometric margin, slack and category of each row; for two classes."""

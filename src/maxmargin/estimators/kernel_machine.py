@@ -124,14 +124,14 @@ class KernelMachine(Machine):
 
     def _columns_of_support(self, X: Rows) -> RowIndex | slice:
         """Columns of k(x, x_j) that belong to support rows; only these may be given in the first place."""
-        n_train = self.shape_fit_[0]
-        if X.shape[1] == n_train:
+        n_train = self.shape_fit_[0]  # 0 for a model from a file that does not say it
+        if X.shape[1] == n_train or (n_train == 0 and X.shape[1] > int(np.max(self.support_, initial=0))):
             return self.support_
         if X.shape[1] == len(self.support_):
             return slice(None)
         raise DataError(
-            f"kernel='precomputed' takes k(x, x_j) for the {n_train} training rows x_j, or for the "
-            f"{len(self.support_)} support rows alone; got {X.shape[1]} columns."
+            f"kernel='precomputed' takes k(x, x_j) for the {n_train or 'unknown number of'} training rows x_j, or for "
+            f"the {len(self.support_)} support rows alone; got {X.shape[1]} columns."
         )
 
     def _weight_lengths(self, coefficients: Matrix) -> Vector:
@@ -160,7 +160,7 @@ class KernelMachine(Machine):
     @property
     def fit_status_(self) -> int:
         """0 where the fit ended within its tolerance, otherwise 1."""
-        return 0 if self.certificate_.status is Status.CONVERGED else 1
+        return 0 if self._claimed().status is Status.CONVERGED else 1
 
     @property
     def _gamma(self) -> float:

@@ -108,6 +108,6 @@ class NuSVC(NuMachine, KernelClassifier):
     @property
     def rho_(self) -> Vector:
         """Margin of each pair of classes before it was scaled to 1."""
-        certificate = self.certificate_
+        certificate = self._claimed()
         claims = [part.claim for part in certificate.parts or (certificate,)]
         return np.array([1.0 / claim.specification.C for claim in claims if claim is not None])

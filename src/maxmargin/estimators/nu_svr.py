@@ -94,7 +94,7 @@ class NuSVR(NuMachine, KernelRegressor):
     @property
     def epsilon_(self) -> float:
         """Half-width of the tube that nu led to."""
-        claim = self.certificate_.claim
+        claim = self._claimed().claim
         assert claim is not None
         assert isinstance(claim.specification.loss, EpsilonInsensitive)
         return claim.specification.loss.epsilon

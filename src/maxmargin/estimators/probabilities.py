@@ -195,6 +195,12 @@ def two_class_logarithms(f: Vector, slope: float) -> Matrix:
     return np.column_stack([log_expit(-slope * f), log_expit(slope * f)])
 
 
+def shifted_probabilities(f: Matrix, slopes: Vector, shifts: Vector, n_classes: int) -> Matrix:
+    """Probabilities as LIBSVM has them: p(f) = 1 / (1 + exp(-a f + B)) for each pair, whatever is predicted."""
+    pairs = np.clip(expit(slopes * f - shifts), _LEAST, 1.0 - _LEAST)
+    return np.column_stack([1.0 - pairs, pairs]) if n_classes == 2 else _coupled(pairs, n_classes)
+
+
 def coupled_probabilities(f: Matrix, slopes: Vector, chosen: RowIndex, n_classes: int) -> Matrix:
     """Probabilities of all classes for the scores f of pairs, positive for the first of a pair; `chosen` is largest."""
     p = np.empty((len(f), n_classes))

@@ -1,13 +1,30 @@
-"""Feature maps phi(x), written out, with the kernels they equal; objects with `transform` and nothing to fit.
+"""Feature maps phi(x), written out, with the kernels they equal; objects with `transform`, most with nothing to fit.
 
-Quadratic()                        <x, z>^2
-LinearQuadratic()                  1 + <x, z> + <x, z>^2
-Monomials(degree, gamma, coef0)    (gamma <x, z> + coef0)^degree
-GaussianSeries(gamma, terms)       exp(-gamma |x - z|^2), nearly
+Quadratic()                                 <x, z>^2
+LinearQuadratic()                           1 + <x, z> + <x, z>^2
+Monomials(degree, gamma, coef0)             (gamma <x, z> + coef0)^degree
+GaussianSeries(gamma, terms)                exp(-gamma |x - z|^2), nearly
+RandomFourier(gamma, n_components)          exp(-gamma |x - z|^2), on average
+Nystroem(kernel, n_components).fit(X)       a kernel, projected onto the span of some rows
+HashedNGrams(n_features, ngram_range)       common n-grams of texts, on average
+KMers(k)                                    common k-mers of DNA sequences
 """
 
+from maxmargin.features.fourier import RandomFourier
+from maxmargin.features.kmers import KMers
 from maxmargin.features.monomials import Monomials
+from maxmargin.features.ngrams import HashedNGrams
+from maxmargin.features.nystroem import Nystroem
 from maxmargin.features.products import LinearQuadratic, Quadratic
 from maxmargin.features.series import GaussianSeries
 
-__all__ = ["GaussianSeries", "LinearQuadratic", "Monomials", "Quadratic"]
+__all__ = [
+    "GaussianSeries",
+    "HashedNGrams",
+    "KMers",
+    "LinearQuadratic",
+    "Monomials",
+    "Nystroem",
+    "Quadratic",
+    "RandomFourier",
+]

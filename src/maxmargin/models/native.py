@@ -26,9 +26,9 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from maxmargin.data.replacing import replacing
 from maxmargin.errors import ModelFileError
 from maxmargin.models.placeholders import Json, decode, encode
-from maxmargin.models.replacing import replacing
 
 Record: TypeAlias = dict[str, Any]
 

@@ -1,0 +1,246 @@
+"""Short words of DNA: how often each sequence of k letters occurs, also with gaps and on either strand.
+
+Inner products of these counts are the spectrum kernel. A k-mer is a number in base 4, A 0, C 1, G 2, T 3, its first
+letter the highest digit, and that number is its column. With k-mers of several lengths the shorter ones come first. A
+k-mer with gaps has k letters that count and up to `gaps` letters between them that do not; every way to place the gaps
+is a pattern with 4^k columns of its own, in the order of the places that count. In sequences of one length, cut around
+something, it matters where a k-mer stands: then every place has 4^k columns of its own.
+
+DNA has two strands, and either may be the one that was read. With `reverse_complement` a k-mer and the one that stands
+opposite count as one, in the smaller of their two columns, so both strands of a sequence have the same features.
+
+Leslie, Eskin and Noble, The Spectrum Kernel, PSB 2002; Ghandi et al., PLoS Computational Biology 10 (2014), for gaps.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxmargin._types import RowIndex, Rows
+from maxmargin.backends.threads import StopFlag, over_ranges
+from maxmargin.errors import DataError, ParameterError
+from maxmargin.features.rows import integer_from
+from maxmargin.features.texts import as_texts, check_float_type, check_norm, counts_of, room_for_keys
+from maxmargin.features.transformer import Transformer
+
+if TYPE_CHECKING:
+    from maxmargin._loops.kmers import Patterns
+    from maxmargin._loops.ngrams import Texts
+
+Places: TypeAlias = tuple[int, ...]
+"""Where the letters of a window stand that count, from 0 on."""
+
+_MOST_COLUMNS = (1 << 31) - 1
+_LONGEST_WINDOW = 32
+_MOST_PATTERNS = 4096
+
+
+@dataclass
+class KMers(Transformer):
+    """Counts of the k-mers of DNA sequences.
+
+    Letters are A, C, G and T or U, large or small. N, the other letters for unknown bases, - and . are skipped: no
+    k-mer contains them, nor has them in a gap. Anything else is refused.
+
+    Parameters
+    ----------
+    k
+        Number of letters.
+    shortest
+        Count all lengths from this one to k; None means k alone.
+    gaps
+        Letters that may be left out inside a k-mer, altogether.
+    reverse_complement
+        Whether a k-mer and its reverse complement are the same.
+    length
+        None counts a k-mer wherever it stands. A number is the length of all sequences, and makes every place a feature
+        of its own: `KMers(1, length=200)` has four columns for each of 200 bases, one of which is 1.
+    dense
+        Whether the result is a dense array; it is a CSR matrix otherwise.
+    norm
+        "l2" for rows of length 1, None for counts.
+    dtype
+        "float32" or "float64".
+
+    >>> KMers(1, dense=True)(["GATTACA", "nat"])
+    array([[3., 1., 1., 2.],
+           [1., 0., 0., 1.]], dtype=float32)
+    >>> KMers(3).names()[:3]
+    ['AAA', 'AAC', 'AAG']
+    """
+
+    k: int = 6
+    shortest: int | None = None
+    gaps: int = 0
+    reverse_complement: bool = False
+    length: int | None = None
+    dense: bool = False
+    norm: str | None = None
+    dtype: str = "float32"
+
+    def __post_init__(self) -> None:
+        self.k = integer_from("k", self.k, least=1)
+        self.gaps = integer_from("gaps", self.gaps, least=0)
+        if self.shortest is not None and integer_from("shortest", self.shortest, least=1) > self.k:
+            raise ParameterError(f"shortest must be at most k={self.k}, got shortest={self.shortest}.")
+        check_norm(self.norm)
+        check_float_type(self.dtype)
+        if self.k + self.gaps > _LONGEST_WINDOW or 4**self.k > _MOST_COLUMNS:
+            raise ParameterError(
+                f"k must be at most 15 and k + gaps at most {_LONGEST_WINDOW}, got k={self.k} and gaps={self.gaps}."
+            )
+        if self.length is not None and integer_from("length", self.length, least=1) < self.k + self.gaps:
+            raise ParameterError(
+                f"length must be at least k + gaps = {self.k + self.gaps}, got length={self.length}. No longer k-mer "
+                "fits into a sequence."
+            )
+        self._places = _all_places(range(self.k if self.shortest is None else self.shortest, self.k + 1), self.gaps)
+        if self.output_features(0) > _MOST_COLUMNS:
+            raise ParameterError(
+                f"k={self.k}, gaps={self.gaps} and length={self.length} make {self.output_features(0)} columns, more "
+                "than can be numbered. Lower k or gaps."
+            )
+
+    def transform(self, X: Rows) -> Rows:
+        """Counts for sequences: a list or array of str or bytes, or a matrix of byte codes with one sequence a row."""
+        from maxmargin._loops.kmers import add_kmers, count_kmers, write_kmer_keys  # loaded when it is needed
+
+        texts, codes, patterns = as_texts(X, "KMers"), _codes(), _patterns(self._places, self.length)
+        n_rows, both, unit = len(texts.starts), bool(self.reverse_complement), self.norm == "l2"
+        _refuse_foreign(texts, codes)
+        self._refuse_other_lengths(texts)
+        if self.dense:
+            counts = np.zeros((n_rows, self.output_features(0)), dtype=self.dtype)
+            longest = int(np.max(texts.ends - texts.starts, initial=0)) * len(self._places)
+
+            def add(start: int, end: int, stop: StopFlag) -> None:
+                room = np.empty(longest, dtype=np.uint32)
+                add_kmers(texts, codes, patterns, both, unit, room, counts, start, end, stop)
+
+            over_ranges(add, n_rows, brief=True)
+            return counts
+
+        n_bits = (2 * self.output_features(0) - 1).bit_length()
+
+        def count(sizes: RowIndex, start: int, end: int, stop: StopFlag) -> None:
+            count_kmers(texts, codes, patterns, sizes, start, end, stop)
+
+        def write(
+            key_starts: RowIndex, keys: NDArray[np.uint32], kept: RowIndex, start: int, end: int, stop: StopFlag
+        ) -> None:
+            room = room_for_keys(key_starts, start, end)
+            write_kmer_keys(texts, codes, patterns, both, n_bits, key_starts, keys, room, kept, start, end, stop)
+
+        return counts_of(n_rows, self.output_features(0), count, write, unit_length=unit, dtype=self.dtype)
+
+    def output_features(self, d: int) -> int:
+        """Count the features, which do not depend on the sequences."""
+        return sum(_count_starts(places, self.length) * 4 ** len(places) for places in self._places)
+
+    def names(self) -> list[str]:
+        """The k-mer of every column, with a dot for each letter that is left out; with a length, @ and its place."""
+        return [
+            _written(places, number) + ("" if self.length is None else f"@{start}")
+            for places in self._places
+            for start in range(_count_starts(places, self.length))
+            for number in range(4 ** len(places))
+        ]
+
+    def _refuse_other_lengths(self, texts: Texts) -> None:
+        found = texts.ends - texts.starts
+        if self.length is not None and np.any(found != self.length):
+            row = int(np.argmax(found != self.length))
+            raise DataError(
+                f"sequence {row} has {found[row]} letters, and length={self.length} says that all have {self.length}. "
+                "Cut or fill the sequences with N, or use length=None."
+            )
+
+
+def _count_starts(places: Places, length: int | None) -> int:
+    """Number of places that have columns of their own."""
+    return 1 if length is None else length - places[-1]
+
+
+def _all_places(lengths: range, gaps: int) -> list[Places]:
+    """Every way to choose the places that count; the first and the last of a window always do."""
+    found: list[Places] = []
+    for k in lengths:
+        for left_out in range(gaps + 1 if k > 1 else 1):
+            last = k + left_out - 1
+            if len(found) + math.comb(max(last - 1, 0), max(k - 2, 0)) > _MOST_PATTERNS:
+                raise ParameterError(
+                    f"gaps={gaps} can be placed in more than {_MOST_PATTERNS} ways in k={k} letters. Lower k or gaps."
+                )
+            inner = combinations(range(1, last), max(k - 2, 0))
+            found += [(0,)] if k == 1 else [(0, *places, last) for places in inner]
+    return found
+
+
+def _patterns(all_places: list[Places], length: int | None) -> Patterns:
+    """Runs of letters of every pattern, as the loops take them."""
+    from maxmargin._loops.kmers import Patterns
+
+    runs: list[tuple[int, int, int]] = []
+    first_run, bases, mirrors = [0], [0], []
+    number = {places: p for p, places in enumerate(all_places)}
+    for places in all_places:
+        span, k = places[-1] + 1, len(places)
+        breaks = [j for j in range(1, k) if places[j] != places[j - 1] + 1]
+        for begin, end in zip([0, *breaks], [*breaks, k], strict=True):
+            runs.append((2 * (span - 1 - places[end - 1]), 4 ** (end - begin) - 1, 2 * (k - end)))
+        first_run.append(len(runs))
+        bases.append(bases[-1] + _count_starts(places, length) * 4**k)
+        mirrors.append(number[tuple(span - 1 - place for place in reversed(places))])
+    shifts, masks, positions = (np.array(column, dtype=np.uint64) for column in zip(*runs, strict=True))
+    strides = [0 if length is None else 4 ** len(places) for places in all_places]
+    return Patterns(
+        np.array([places[-1] + 1 for places in all_places], dtype=np.int64),
+        np.array(bases[:-1], dtype=np.int64),
+        np.array(strides, dtype=np.int64),
+        np.array(mirrors, dtype=np.int64),
+        np.array(first_run, dtype=np.int64),
+        shifts,
+        masks,
+        positions,
+    )
+
+
+def _codes() -> NDArray[np.uint8]:
+    """Two bits for the four bases, a mark for unknown ones and another for what is no letter of DNA."""
+    from maxmargin._loops.kmers import FOREIGN, UNKNOWN
+
+    codes = np.full(256, FOREIGN, dtype=np.uint8)
+    for letters, code in (("RYSWKMBDHVN-.", UNKNOWN), ("A", 0), ("C", 1), ("G", 2), ("TU", 3)):
+        for letter in letters + letters.lower():
+            codes[ord(letter)] = code
+    return codes
+
+
+def _refuse_foreign(texts: Texts, codes: NDArray[np.uint8]) -> None:
+    from maxmargin._loops.kmers import find_foreign_letter
+
+    def look(start: int, end: int, stop: StopFlag) -> Any:
+        return find_foreign_letter(texts, codes, start, end, stop)
+
+    found = [position for position in over_ranges(look, len(texts.starts), brief=True) if position >= 0]
+    if found:
+        row = int(np.searchsorted(texts.starts, found[0], side="right")) - 1
+        raise DataError(
+            f"sequence {row} has {bytes(texts.letters[found[0] : found[0] + 1])!r} at position "
+            f"{found[0] - texts.starts[row]}, counting from 0, which is no letter of DNA. KMers reads ACGT, U, and N "
+            "or another letter for unknown bases; remove spaces, line ends and headers."
+        )
+
+
+def _written(places: Places, number: int) -> str:
+    letters = ["."] * (places[-1] + 1)
+    for place in reversed(places):
+        letters[place] = "ACGT"[number % 4]
+        number //= 4
+    return "".join(letters)

@@ -1,0 +1,122 @@
+"""Features from the kernel values of a few landmarks.
+
+Let L be m rows of the data, K_LL the kernel matrix of them, k_L(x) the values of x against them. Then
+
+    phi(x) = K_LL^(-1/2) k_L(x),        <phi(x), phi(z)> = k_L(x)' K_LL^(-1) k_L(z)
+
+which is the inner product of the projections of x and z, in the space of the kernel, onto what the landmarks span. So
+it is exact where x or z is a landmark, everywhere if all rows are, and never makes |phi(x)|^2 larger than k(x, x).
+
+K_LL = U diag(lambda) U' gives K_LL^(-1/2) = U diag(lambda^(-1/2)) U'. Landmarks that are repeated, or nearly
+combinations of others, make eigenvalues that are zero up to rounding; these, up to m times the rounding unit
+times the largest, are left out together with their directions. All of it is done in double precision, because small
+eigenvalues would blow up the errors of single precision.
+Williams and Seeger, Using the Nystroem Method to Speed Up Kernel Machines, NIPS 2000.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxmargin._types import Matrix, RowIndex, Rows
+from maxmargin.data import as_double, count_rows, take_rows
+from maxmargin.data import as_rows as as_any_rows
+from maxmargin.errors import DataError, ParameterError
+from maxmargin.features.rows import integer_from
+from maxmargin.features.transformer import Transformer
+
+_TILE_VALUES = 1 << 20  # kernel values that are in memory at a time: 8 MB
+
+
+@dataclass
+class Nystroem(Transformer):
+    """Features whose inner products are a kernel, projected onto the span of some rows.
+
+    Parameters
+    ----------
+    kernel
+        An object of `maxmargin.kernels`, positive semidefinite.
+    n_components
+        Number m of landmarks, and of features; where fewer rows are fitted, all of them.
+    random_state
+        Seed of the choice of landmarks.
+
+    Attributes
+    ----------
+    components_
+        The landmarks, in double precision.
+    component_indices_
+        Where they stand in the rows that were fitted.
+    normalization_
+        K_LL^(-1/2).
+
+    >>> import numpy as np
+    >>> from maxmargin.kernels import Gaussian
+    >>> X = np.array([[0.0], [1.0], [3.0]])
+    >>> phi = Nystroem(Gaussian(gamma=0.5), n_components=3).fit(X)
+    >>> bool(np.allclose(phi(X) @ phi(X).T, Gaussian(gamma=0.5)(X)))
+    True
+    """
+
+    kernel: Any
+    n_components: int = 100
+    random_state: int = 0
+
+    def __post_init__(self) -> None:
+        if not callable(getattr(self.kernel, "block", None)):
+            raise ParameterError(
+                f"Nystroem takes a kernel object such as maxmargin.kernels.Gaussian(gamma=0.1), got "
+                f"kernel={self.kernel!r}."
+            )
+        self.n_components = integer_from("n_components", self.n_components, least=1)
+        self.random_state = integer_from("random_state", self.random_state, least=0)
+        for name in ("components_", "component_indices_", "normalization_"):
+            vars(self).pop(name, None)
+
+    def fit(self, X: Rows, y: Any = None) -> Nystroem:
+        """Choose landmarks among the rows of X, every row with the same probability."""
+        rows = as_any_rows(X)
+        n_rows = count_rows(rows)
+        if n_rows == 0:
+            raise DataError("Nystroem chooses landmarks among the rows of X, and X has none.")
+        drawn = np.random.default_rng(self.random_state).permutation(n_rows)[: self.n_components]
+        self.component_indices_: RowIndex = np.sort(drawn)
+        self.components_ = as_double(take_rows(rows, self.component_indices_))
+        self.normalization_ = _inverse_root(np.asarray(self.kernel.block(self.components_, self.components_)))
+        return self
+
+    def transform(self, X: Rows) -> NDArray[Any]:
+        """Features of the rows of X: a dense array, float32 where X is."""
+        if not hasattr(self, "normalization_"):
+            raise DataError("Nystroem has no landmarks yet. Call fit(X) with rows to choose them from, then transform.")
+        rows = as_any_rows(X)
+        n_rows, m = count_rows(rows), len(self.normalization_)
+        features = np.empty((n_rows, m), dtype=np.float32 if rows.dtype == np.float32 else np.float64)
+        step = max(1, _TILE_VALUES // m)
+        for top in range(0, n_rows, step):
+            part = as_double(rows[top : top + step])
+            # NumPy and BLAS let go of the interpreter for the products and the exponentials, and bring their threads.
+            features[top : top + step] = self.kernel.block(part, self.components_) @ self.normalization_
+        return features
+
+    def output_features(self, d: int) -> int:
+        """Count the features, which do not depend on d: one a landmark."""
+        return len(self.normalization_) if hasattr(self, "normalization_") else self.n_components
+
+
+def _inverse_root(K: Matrix) -> Matrix:
+    """K^(-1/2) on the span of the eigenvectors whose eigenvalues are more than rounding."""
+    values, vectors = np.linalg.eigh(0.5 * (K + K.T))
+    rounding = len(K) * float(np.finfo(float).eps) * float(np.max(np.abs(values)))
+    if values[0] < -64.0 * rounding:
+        raise DataError(
+            f"the kernel matrix of the landmarks has the eigenvalue {values[0]:.3g}, so it holds no inner products and "
+            "there are no features. Use a kernel that is positive semidefinite; kernels.mercer_check looks for that."
+        )
+    kept = values > rounding
+    inverse: Matrix = (vectors[:, kept] / np.sqrt(values[kept])) @ vectors[:, kept].T
+    return inverse

@@ -1,0 +1,148 @@
+"""Texts as bytes that loops can read, and counts of what occurs in them as a CSR matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+from scipy import sparse
+
+from maxmargin._types import RowIndex, Rows
+from maxmargin.backends.threads import StopFlag, over_ranges
+from maxmargin.errors import DataError, DataTypeError, ParameterError
+
+if TYPE_CHECKING:
+    from maxmargin._loops.ngrams import Texts
+
+Counting: TypeAlias = Callable[[RowIndex, int, int, StopFlag], Any]
+"""Fill in how many keys the rows from .. to .. have."""
+
+Writing: TypeAlias = Callable[[RowIndex, NDArray[np.uint32], RowIndex, int, int, StopFlag], Any]
+"""Given where the keys of each row start, write them sorted, and how many columns each row keeps."""
+
+
+def as_texts(X: Rows, taker: str) -> Texts:
+    """X as UTF-8 bytes: a sequence of str or bytes, an array of either, or a matrix of byte codes.
+
+    The matrix has one text a row, filled up with zeros, in numbers of any type: so texts come in blocks of a source.
+    """
+    from maxmargin._loops.ngrams import Texts  # compiled code is loaded when it is needed
+
+    if isinstance(X, (str, bytes)) or sparse.issparse(X):
+        found = f"the single text {X!r}" if isinstance(X, (str, bytes)) else "a sparse matrix"
+        raise DataError(f"{taker} takes a list or one-dimensional array of texts, got {found}.")
+    if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "uif":
+        codes = _byte_codes(X, taker)
+        starts = np.arange(len(X), dtype=np.int64) * X.shape[1]
+        return Texts(_read_only(codes), starts, starts + _lengths(codes))
+    if getattr(X, "ndim", 1) != 1:
+        raise DataError(f"{taker} takes a list or one-dimensional array of texts, got an array of shape {X.shape}.")
+    if isinstance(X, np.ndarray) and X.dtype.kind == "S":
+        starts = np.arange(len(X), dtype=np.int64) * X.itemsize
+        return Texts(_read_only(X), starts, starts + np.strings.str_len(X))
+    return _joined([_utf8(text, place, taker) for place, text in enumerate(_items(X))])
+
+
+def _byte_codes(X: NDArray[Any], taker: str) -> NDArray[np.uint8]:
+    """Numbers as bytes, or an error where they are none."""
+    if X.dtype == np.uint8:
+        return X
+    with np.errstate(invalid="ignore"):  # a NaN has no byte, and is not equal to whatever it becomes
+        codes = X.astype(np.uint8)
+    wrong = np.argwhere(codes != X)
+    if len(wrong):
+        row, column = wrong[0]
+        raise DataError(
+            f"{taker} takes a matrix of byte codes, whole numbers from 0 to 255, and row {row}, column {column} is "
+            f"{X[row, column]}. Rows and columns are counted from 0."
+        )
+    return codes
+
+
+def _lengths(codes: NDArray[np.uint8]) -> RowIndex:
+    """Length of every row without the zeros at its end."""
+    if codes.shape[1] == 0:
+        return np.zeros(len(codes), dtype=np.int64)
+    trailing = np.argmax(codes[:, ::-1] != 0, axis=1)
+    return np.where(np.any(codes != 0, axis=1), codes.shape[1] - trailing, 0).astype(np.int64)
+
+
+def _read_only(X: NDArray[Any]) -> NDArray[np.uint8]:
+    """Bytes of an array, not to be written to, as those of joined texts are: one kind, so loops compile once."""
+    letters: NDArray[np.uint8] = np.ascontiguousarray(X).reshape(-1).view(np.uint8)
+    letters.flags.writeable = False
+    return letters
+
+
+def _items(X: Rows) -> list[Any]:
+    return X.tolist() if hasattr(X, "tolist") else list(X)
+
+
+def _utf8(text: Any, place: int, taker: str) -> bytes:
+    if isinstance(text, str):
+        # A lone surrogate is no character, but Python lets it stand in a string.
+        return text.encode("utf-8", "surrogatepass")
+    if isinstance(text, bytes):
+        return text
+    raise DataTypeError(f"{taker} takes texts, got {text!r} of type {type(text).__name__} at position {place}.")
+
+
+def _joined(texts: list[bytes]) -> Texts:
+    from maxmargin._loops.ngrams import Texts
+
+    edges = np.zeros(len(texts) + 1, dtype=np.int64)
+    np.cumsum([len(text) for text in texts], out=edges[1:])
+    return Texts(np.frombuffer(b"".join(texts), dtype=np.uint8), edges[:-1], edges[1:])
+
+
+def counts_of(
+    n_rows: int, n_columns: int, count: Counting, write: Writing, *, unit_length: bool, dtype: DTypeLike
+) -> Rows:
+    """CSR matrix of the values that the keys of every row add up to; rows of length 1 where that is asked for."""
+    from maxmargin._loops.counting import write_counts
+
+    sizes = np.zeros(n_rows, dtype=np.int64)
+    over_ranges(lambda a, b, stop: count(sizes, a, b, stop), n_rows, brief=True)
+    key_starts = _edges(sizes)
+    keys = np.empty(key_starts[-1], dtype=np.uint32)
+    over_ranges(lambda a, b, stop: write(key_starts, keys, sizes, a, b, stop), n_rows, brief=True)
+    starts = _edges(sizes)
+    columns = np.empty(starts[-1], dtype=np.int32)
+    values = np.empty(starts[-1], dtype=dtype)
+    over_ranges(
+        lambda a, b, stop: write_counts(keys, key_starts, starts, unit_length, columns, values, a, b, stop),
+        n_rows,
+        brief=True,
+    )
+    matrix = sparse.csr_matrix((values, columns, starts), shape=(n_rows, n_columns), copy=False)
+    matrix.has_canonical_format = True  # sorted and merged above; to check it again would take another pass
+    return matrix
+
+
+def room_for_keys(key_starts: RowIndex, start: int, end: int) -> NDArray[np.uint32]:
+    """Room for the keys of the longest of some rows, to sort them."""
+    return np.empty(int(np.max(np.diff(key_starts[start : end + 1]), initial=0)), dtype=np.uint32)
+
+
+def _edges(sizes: RowIndex) -> RowIndex:
+    edges = np.zeros(len(sizes) + 1, dtype=np.int64)
+    np.cumsum(sizes, out=edges[1:])
+    return edges
+
+
+def check_norm(norm: Any) -> None:
+    """Refuse a norm that is neither None nor "l2"."""
+    if not (norm is None or (isinstance(norm, str) and norm == "l2")):
+        raise ParameterError(f"norm must be None (counts as they are) or 'l2' (rows of length 1), got norm={norm!r}.")
+
+
+def check_float_type(dtype: Any) -> None:
+    """Refuse a type of values that is neither float32 nor float64."""
+    try:
+        is_known = np.dtype(dtype) in (np.float32, np.float64)
+    except TypeError:
+        is_known = False
+    if not is_known:
+        raise ParameterError(f"dtype must be 'float32' or 'float64', got dtype={dtype!r}.")
