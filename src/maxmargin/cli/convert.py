@@ -29,7 +29,7 @@ def convert(
     quiet: _data.Quiet = False,
 ) -> None:
     """Write data in another format; the new file appears when it is complete."""
-    from maxmargin.models.replacing import replacing
+    from maxmargin.data.replacing import replacing
 
     if len(files) < 2:
         raise ParameterError("convert needs the files to read and the file to write: maxmargin convert a.txt b.csv")

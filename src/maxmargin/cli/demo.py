@@ -80,7 +80,7 @@ def _side_by_side(models: dict[str, Any]) -> Table:
 
 
 def _draw(models: dict[str, Any], X: Matrix, y: Labels, output: Path) -> None:
-    from maxmargin.models.replacing import replacing
+    from maxmargin.data.replacing import replacing
     from maxmargin.plot import boundary
     from maxmargin.plot._matplotlib import new_panels
 

@@ -83,7 +83,7 @@ def path(
         ]
         print_table(header, rows)
     if plot is not None:
-        from maxmargin.models.replacing import replacing
+        from maxmargin.data.replacing import replacing
         from maxmargin.plot import path as draw_path
 
         axes: Any = draw_path(found)

@@ -100,7 +100,7 @@ def _writing(output: Path | None) -> Iterator[IO[str]]:
         return
     from io import TextIOWrapper
 
-    from maxmargin.models.replacing import replacing
+    from maxmargin.data.replacing import replacing
 
     with replacing(output) as file:
         text = TextIOWrapper(file, encoding="utf-8")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import secrets
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -15,6 +13,7 @@ from numpy.typing import NDArray
 from maxmargin.data.batches import Batch, Input, ReadProgress
 from maxmargin.data.block_format import ALIGNMENT, MARK, BlockEntry, BlockIndex, aligned, write_index
 from maxmargin.data.labels import smallest_integer
+from maxmargin.data.replacing import replacing
 from maxmargin.errors import DataError
 
 ROW_BYTES = 20  # of a row beside its entries: 4 for its start, 8 for its label and 8 for its weight
@@ -32,21 +31,13 @@ def write_blocks(
     progress: Callable[[ReadProgress], object] | None = None,
 ) -> None:
     """Write all rows of an input to a new block file, which appears under its name only when it is complete."""
-    temporary = path.with_name(f".maxmargin-{secrets.token_hex(8)}.tmp")  # same directory: os.replace is atomic
-    try:
-        with open(temporary, "xb") as file:
-            writer = _Writer(file, block_bytes, dtype)
-            for batch in rows.batches():
-                writer.add(batch)
-                if progress is not None:
-                    progress(ReadProgress(rows.bytes_read, rows.bytes_total, writer.n_rows))
-            writer.end(rows, n_features)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:  # Ctrl-C and a full disk, too: nothing half written stays behind
-        temporary.unlink(missing_ok=True)
-        raise
+    with replacing(path) as file:
+        writer = _Writer(file, block_bytes, dtype)
+        for batch in rows.batches():
+            writer.add(batch)
+            if progress is not None:
+                progress(ReadProgress(rows.bytes_read, rows.bytes_total, writer.n_rows))
+        writer.end(rows, n_features)
 
 
 class _Writer:

@@ -17,5 +17,5 @@ def byte_count(name: str, amount: Any) -> int:
         return int(float(amount))
     match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*([A-Za-z]*)\s*", amount) if isinstance(amount, str) else None
     if match is None or match[2].upper() not in _UNITS or float(match[1]) * _UNITS[match[2].upper()] < 1:
-        raise ParameterError(f'{name} must be a number of bytes or a text such as "256MB" or "2GB", got {amount!r}.')
+        raise ParameterError(f'{name} must be a number of bytes or a text such as "500MB" or "2GB", got {amount!r}.')
     return int(float(match[1]) * _UNITS[match[2].upper()])

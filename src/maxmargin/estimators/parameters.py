@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
+from maxmargin.data.byte_sizes import byte_count
 from maxmargin.errors import ParameterError, unknown_name
 from maxmargin.problems import Intercept
 
@@ -65,12 +65,6 @@ def check_verbose(verbose: Any) -> bool:
     if not isinstance(verbose, (Integral, np.bool_)):
         raise ParameterError(f"verbose must be True, False or a whole number (0 is silent), got verbose={verbose!r}.")
     return int(verbose) > 0
-
-
-def check_stream(stream: Any) -> None:
-    """Nothing but None, as long as all data are arrays."""
-    if stream is not None:
-        raise ParameterError(f"stream={stream!r} is for data larger than memory; give None for arrays.")
 
 
 def check_epsilon(epsilon: Any) -> float:
@@ -140,19 +134,9 @@ def check_intercept(intercept: Any, scale: Any = 1.0) -> Intercept:
     )
 
 
-_BYTES = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
-
-
 def check_memory(memory: Any) -> int | None:
     """A byte budget: a number of bytes or a text such as "2GB"; None leaves it to the solver."""
-    if memory is None:
-        return None
-    if isinstance(memory, Real) and not isinstance(memory, bool) and float(memory) > 0:
-        return int(float(memory))
-    match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*([A-Za-z]*)\s*", memory) if isinstance(memory, str) else None
-    if match is None or match[2].upper() not in _BYTES or float(match[1]) <= 0:
-        raise ParameterError(f'memory must be a number of bytes or a text such as "500MB" or "2GB", got {memory!r}.')
-    return int(float(match[1]) * _BYTES[match[2].upper()])
+    return None if memory is None else byte_count("memory", memory)
 
 
 def check_cache(memory: Any, cache_size: Any) -> int | None:
@@ -160,7 +144,7 @@ def check_cache(memory: Any, cache_size: Any) -> int | None:
     budget = check_memory(memory)
     if cache_size is None:
         return budget
-    alias = int(check_positive("cache_size", cache_size) * _BYTES["MB"])
+    alias = int(check_positive("cache_size", cache_size) * 10**6)
     if budget is not None and budget != alias:
         raise ParameterError(
             f"memory={memory!r} and cache_size={cache_size!r} are two budgets for the same kernel rows, {budget} and "

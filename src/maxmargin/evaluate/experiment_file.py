@@ -11,8 +11,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+from maxmargin.data.replacing import replacing
 from maxmargin.errors import CheckpointError
-from maxmargin.models.replacing import replacing
 
 _FORMAT = "maxmargin experiment"
 _VERSION = 1
