@@ -1,0 +1,96 @@
+"""What the loops of decision trees pass to each other.
+
+Every column is coded: `codes[j, i]` is the rank of x_ij among the distinct values of column j, and the number of these,
+`sizes[j]`, stands for a missing value. Splits of ranks are splits of values, so nothing is lost, whatever the numbers.
+The value behind a rank is `values[offsets[j] + rank]`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from maxmargin._loops.compiling import loop
+
+GINI, ENTROPY, SQUARED_ERROR = 0, 1, 2
+
+ROW_BITS = np.uint64(32)
+ROW_MASK = np.uint64(0xFFFFFFFF)
+"""A key is a code and a row in one number, `code << ROW_BITS | row`: sorting the keys sorts the codes."""
+
+
+class Columns(NamedTuple):
+    """Coded columns, and the values that the codes stand for."""
+
+    codes: Any
+    sizes: Any
+    values: Any
+    offsets: Any
+
+
+class Targets(NamedTuple):
+    """Labels from 0 to n_classes - 1, or numbers where `n_classes` is 0; no weights at all mean weights of one."""
+
+    labels: Any
+    numbers: Any
+    weights: Any
+    n_classes: int
+    whole: bool
+    """Whether all weights are whole numbers so small that sums of their squares are exact."""
+
+
+class Rules(NamedTuple):
+    """What is a good split, and what is an allowed one."""
+
+    criterion: int
+    max_depth: int
+    min_samples_split: int
+    min_samples_leaf: int
+    min_weight_leaf: float
+    least_gain: float
+    """Least decrease of the summed impurity."""
+    max_features: int
+    random: bool
+    """One threshold a column, drawn between its least and its largest value, in place of the best one."""
+
+
+class Candidate(NamedTuple):
+    """Places of the numbers that describe the best split so far."""
+
+    score: int = 0
+    column: int = 1
+    low: int = 2
+    """Largest code on the left."""
+    threshold: int = 3
+    missing_left: int = 4
+    rows_left: int = 5
+
+
+SCORE, COLUMN, LOW, THRESHOLD, MISSING_LEFT, ROWS_LEFT = Candidate()
+N_FIELDS = len(Candidate())
+
+
+@loop
+def no_candidate(best: Any) -> None:
+    """Forget the best split: every split is better than this one."""
+    best[:] = 0.0
+    best[SCORE] = -np.inf
+    best[COLUMN] = np.inf
+
+
+@loop
+def offer(best: Any, score: float, column: int, low: Any, missing_left: bool, rows_left: int) -> None:
+    """Take the split if it scores more, or as much in an earlier column."""
+    if score > best[SCORE] or (score == best[SCORE] and column < best[COLUMN]):
+        best[SCORE], best[COLUMN], best[LOW] = score, column, low
+        best[MISSING_LEFT], best[ROWS_LEFT] = 1.0 if missing_left else 0.0, rows_left
+
+
+@loop
+def mixed(seed: Any, step: Any) -> Any:
+    """A number drawn from a seed and a step: the same on every machine and in every thread (splitmix64)."""
+    z = np.uint64(seed) + np.uint64(0x9E3779B97F4A7C15) * (np.uint64(step) + np.uint64(1))
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
