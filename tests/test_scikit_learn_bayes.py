@@ -7,11 +7,7 @@ test function it has is a test here, but for those about what this library has n
 the list cannot outlive its reasons.
 """
 
-import sys
-import types
-from fnmatch import fnmatchcase
 from pathlib import Path
-from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -20,6 +16,7 @@ import sklearn.naive_bayes
 from sklearn.datasets import load_iris
 
 import maxmargin
+from tests.their_tests import copy_of, loaded, mark_exceptions, unused_exceptions
 
 EXCEPTIONS = {
     "test_gnb_check_update_with_no_data": "calls the private _update_mean_variance",
@@ -39,17 +36,7 @@ _OURS = {name: getattr(maxmargin, name) for name in _NAMES}
 _PATH = Path(sklearn.__file__).parent / "tests" / "test_naive_bayes.py"
 
 
-def _their_tests():
-    """Their module, in which our classes take the place of theirs."""
-    stand_in = types.ModuleType("sklearn.naive_bayes")
-    vars(stand_in).update({**vars(sklearn.naive_bayes), **_OURS})
-    module = types.ModuleType("test_naive_bayes")
-    with patch.dict(sys.modules, {"sklearn.naive_bayes": stand_in}):
-        exec(compile(_PATH.read_text(encoding="utf-8"), str(_PATH), "exec"), vars(module))
-    return module
-
-
-_theirs = _their_tests()
+_theirs = loaded(_PATH, copy_of(sklearn.naive_bayes, **_OURS))
 for _name, _test in vars(_theirs).items():
     if _name.startswith("test_") and callable(_test) and _name not in LEFT_OUT:
         globals()[_name] = _test
@@ -71,16 +58,11 @@ def _exceptions(request):
     name = request.node.name
     if "ComplementNB" in name:
         pytest.skip("there is no ComplementNB here")
-    for pattern, reason in EXCEPTIONS.items():
-        if fnmatchcase(name, pattern):
-            request.applymarker(pytest.mark.xfail(reason=reason, strict=True))
+    mark_exceptions(request, EXCEPTIONS)
 
 
 def test_every_exception_is_about_a_test_that_exists(request):
-    names = [item.name for item in request.node.parent.collect()]
-    assert len(names) > 60
-    unused = [pattern for pattern in EXCEPTIONS if not any(fnmatchcase(name, pattern) for name in names)]
-    assert unused == []
+    assert unused_exceptions(request, EXCEPTIONS, 60) == []
     assert all(hasattr(_theirs, name) for name in LEFT_OUT)
 
 

@@ -7,15 +7,11 @@ function they have is a test here: `test_svm_x` is `test_x` of their `test_svm.p
 that the list cannot outlive its reasons.
 """
 
-import sys
 import types
-from fnmatch import fnmatchcase
 from pathlib import Path
-from unittest.mock import patch
 
 import numpy as np
 import pytest
-import sklearn
 import sklearn.svm
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
@@ -23,6 +19,7 @@ from sklearn.datasets import load_iris
 
 import maxmargin
 from maxmargin.errors import DataError, ParameterError
+from tests.their_tests import UNKNOWN_MARK, copy_of, loaded, mark_exceptions, unused_exceptions
 
 EXCEPTIONS = {
     # LIBSVM's and LIBLINEAR's insides
@@ -65,29 +62,17 @@ _CLASSES = ("SVC", "SVR", "NuSVC", "NuSVR", "OneClassSVM", "LinearSVC", "LinearS
 pytestmark = pytest.mark.filterwarnings("ignore::maxmargin.errors.NotConvergedWarning")
 
 
-def _module(name, names):
-    module = types.ModuleType(name)
-    vars(module).update(names)
-    return module
-
-
-def _their_tests(name, svm, others):
-    """Their module of that name, in which `svm` takes the place of `sklearn.svm`."""
-    path = _FOLDER / f"{name}.py"
-    source = path.read_text(encoding="utf-8")
-    source = source.replace("@pytest.mark.thread_unsafe", "#")  # a mark that only their configuration knows
-    source = source.replace("zip(LIL_CONTAINERS, DOK_CONTAINERS)", "[*zip(LIL_CONTAINERS, DOK_CONTAINERS)]")
-    folder = _module("sklearn.svm.tests", {other.__name__: other for other in others})
-    module = types.ModuleType(name)
-    with patch.dict(sys.modules, {"sklearn.svm": svm, folder.__name__: folder}), patch.object(sklearn, "svm", svm):
-        exec(compile(source, str(path), "exec"), vars(module))
-    return module
-
-
 _ours = {name: getattr(maxmargin, name) for name in _CLASSES if hasattr(maxmargin, name)}
-_svm = _module("sklearn.svm", {**vars(sklearn.svm), **_ours})
-_dense = _their_tests("test_svm", _svm, [])
-_sparse = _their_tests("test_sparse", _svm, [_dense])
+_svm = copy_of(sklearn.svm, **_ours)
+_dense = loaded(_FOLDER / "test_svm.py", _svm, edits=UNKNOWN_MARK)
+_folder = types.ModuleType("sklearn.svm.tests")
+_folder.test_svm = _dense
+_sparse = loaded(
+    _FOLDER / "test_sparse.py",
+    _svm,
+    _folder,
+    edits={**UNKNOWN_MARK, "zip(LIL_CONTAINERS, DOK_CONTAINERS)": "[*zip(LIL_CONTAINERS, DOK_CONTAINERS)]"},
+)
 for _prefix, _tests in (("test_svm_", _dense), ("test_sparse_", _sparse)):
     for _name, _test in vars(_tests).items():
         if _name.startswith("test_") and callable(_test):
@@ -101,17 +86,11 @@ def global_random_seed():
 
 @pytest.fixture(autouse=True)
 def _exceptions(request):
-    name = request.node.name
-    for pattern, reason in EXCEPTIONS.items():
-        if fnmatchcase(name, pattern):
-            request.applymarker(pytest.mark.xfail(reason=reason, strict=True))
+    mark_exceptions(request, EXCEPTIONS)
 
 
 def test_every_exception_is_about_a_test_that_exists(request):
-    names = [item.name for item in request.node.parent.collect()]
-    assert len(names) > 250
-    unused = [pattern for pattern in EXCEPTIONS if not any(fnmatchcase(name, pattern) for name in names)]
-    assert unused == []
+    assert unused_exceptions(request, EXCEPTIONS, 250) == []
 
 
 def test_their_tests_see_our_classes():

@@ -7,17 +7,13 @@ function it has is a test here; those about other classes of theirs are left out
 that the list cannot outlive its reasons.
 """
 
-import sys
-import types
-from fnmatch import fnmatchcase
 from pathlib import Path
-from unittest.mock import patch
 
 import pytest
-import sklearn
 import sklearn.tree
 
 import maxmargin
+from tests.their_tests import copy_of, loaded, mark_exceptions, unused_exceptions
 
 _ONE_TARGET = "a tree is trained on one target"
 _CRITERION = "a criterion that is not there; it is refused with the reason"
@@ -75,27 +71,8 @@ _PATH = Path(sklearn.tree.__file__).parent / "tests" / "test_tree.py"
 _CLASSES = ("DecisionTreeClassifier", "DecisionTreeRegressor")
 
 
-def _module(name, names):
-    module = types.ModuleType(name)
-    vars(module).update(names)
-    return module
-
-
-def _their_tests():
-    """Their module, in which our classes take the place of two of `sklearn.tree`."""
-    ours = {name: getattr(maxmargin, name) for name in _CLASSES}
-    tree = _module("sklearn.tree", {**vars(sklearn.tree), **ours})
-    source = _PATH.read_text(encoding="utf-8")
-    for text, replacement in EDITS.items():
-        assert text in source
-        source = source.replace(text, replacement)
-    module = types.ModuleType("test_tree")
-    with patch.dict(sys.modules, {"sklearn.tree": tree}), patch.object(sklearn, "tree", tree):
-        exec(compile(source, str(_PATH), "exec"), vars(module))
-    return module
-
-
-_theirs = _their_tests()
+_OURS = {name: getattr(maxmargin, name) for name in _CLASSES}
+_theirs = loaded(_PATH, copy_of(sklearn.tree, **_OURS), edits=EDITS)
 for _name, _test in vars(_theirs).items():
     if _name.startswith("test_") and callable(_test):
         globals()[_name] = _test
@@ -108,16 +85,11 @@ def global_random_seed():
 
 @pytest.fixture(autouse=True)
 def _exceptions(request):
-    for pattern, reason in EXCEPTIONS.items():
-        if fnmatchcase(request.node.name, pattern):
-            request.applymarker(pytest.mark.xfail(reason=reason, strict=True))
+    mark_exceptions(request, EXCEPTIONS)
 
 
 def test_every_exception_is_about_a_test_that_exists(request):
-    names = [item.name for item in request.node.parent.collect()]
-    assert len(names) > 250
-    unused = [pattern for pattern in EXCEPTIONS if not any(fnmatchcase(name, pattern) for name in names)]
-    assert unused == []
+    assert unused_exceptions(request, EXCEPTIONS, 250) == []
 
 
 def test_their_tests_see_our_classes():

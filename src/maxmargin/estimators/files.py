@@ -141,7 +141,8 @@ def from_record(record: dict[str, Any], path: str) -> Any:
     from maxmargin import estimators
 
     kind = record.get("estimator")
-    if kind not in estimators.__all__ or not issubclass(getattr(estimators, str(kind), object), BaseEstimator):
+    known = getattr(estimators, str(kind), None) if kind in estimators.__all__ else None
+    if not (isinstance(known, type) and issubclass(known, BaseEstimator)):
         raise ModelFileError(f"{path}: the file holds a model of kind {kind!r}, which this version does not know.")
     try:
         estimator = getattr(estimators, kind)(**{name: _decoded(value) for name, value in record["parameters"].items()})

@@ -24,6 +24,7 @@ from maxmargin.problems import History, Status
 from maxmargin.problems.solution import listening
 
 _SECONDS_BETWEEN_LINES = 1.0
+_FORESEEABLE = 0.2  # of the way must be done before anything is said about the rest
 
 
 class Watcher(Protocol):
@@ -71,9 +72,10 @@ class Watch:
 class ProgressLine:
     """What the line says, and when; the subclasses know how to write."""
 
-    def __init__(self, name: str, tasks: Sequence[str], tol: float):
-        self.name, self.tasks, self.tol = name, tasks, tol
+    def __init__(self, name: str, tasks: Sequence[str], tol: float, source: Any = None):
+        self.name, self.tasks, self.tol, self.source = name, tasks, tol, source
         self.begun = time.perf_counter()
+        self.read_before = _read_from(source)
         self.first_gap: dict[int, float] = {}
         self.shares = [0.0] * len(tasks)
 
@@ -83,7 +85,7 @@ class ProgressLine:
     def check(self, number: int, history: History) -> None:
         """Its solver has looked at the gap."""
         self.shares[number] = max(self.shares[number], self._share(number, history.relative_gap))
-        self.show(number, self._words(history), final=False)
+        self.show(number, self._words(history) + self._rates() + self._left(), final=False)
 
     def end(self, number: int, status: Status | None) -> None:
         """It has ended."""
@@ -101,7 +103,22 @@ class ProgressLine:
     def _words(self, history: History) -> str:
         gap = history.relative_gap
         shown = f"{gap:.1e}" if math.isfinite(gap) else "not known"
+        if history.estimated[-1]:  # a sum of losses seen at different times, which may even fall below the dual
+            shown = f"about {max(gap, 0.0):.1e}"
         return f"{history.passes[-1]:.0f} passes, gap {shown} (tol {self.tol:.0e})"
+
+    def _rates(self) -> str:
+        """How fast rows are read, where they come from a source."""
+        seconds = max(time.perf_counter() - self.begun, 1e-9)
+        rows, read = (now - before for now, before in zip(_read_from(self.source), self.read_before, strict=True))
+        return f", {rows / seconds:,.0f} rows/s, {read / seconds / 1e6:.0f} MB/s" if rows else ""
+
+    def _left(self) -> str:
+        """About how long it will take, once a part of the way is done."""
+        done, seconds = sum(self.shares) / len(self.shares), time.perf_counter() - self.begun
+        if not _FORESEEABLE <= done < 1.0 or seconds < _SECONDS_BETWEEN_LINES:
+            return ""
+        return f", about {seconds * (1.0 - done) / done:.0f} s left"
 
     def _share(self, number: int, gap: float) -> float:
         """Share of the way to the tolerance that is done."""
@@ -116,8 +133,8 @@ class ProgressLine:
 class PlainLines(ProgressLine):
     """Lines for a file, a pipe or a plain notebook: about one a second, and one for each sub-problem at its end."""
 
-    def __init__(self, name: str, tasks: Sequence[str], tol: float):
-        super().__init__(name, tasks, tol)
+    def __init__(self, name: str, tasks: Sequence[str], tol: float, source: Any = None):
+        super().__init__(name, tasks, tol, source)
         self.written = self.begun
         self.latest: dict[int, str] = {}
 
@@ -137,8 +154,8 @@ class PlainLines(ProgressLine):
 class LiveLine(ProgressLine):
     """One line with a bar, rewritten in place."""
 
-    def __init__(self, name: str, tasks: Sequence[str], tol: float, bar: Any):
-        super().__init__(name, tasks, tol)
+    def __init__(self, name: str, tasks: Sequence[str], tol: float, bar: Any, source: Any = None):
+        super().__init__(name, tasks, tol, source)
         self.bar = bar
         self.task = bar.add_task(name, total=len(tasks), words="")
         self.latest, self.n_ended = "", 0
@@ -155,20 +172,28 @@ class LiveLine(ProgressLine):
         self.bar.update(self.task, description=self.name + self.place(number), completed=sum(self.shares), words=words)
 
 
+def _read_from(source: Any) -> tuple[int, int]:
+    """Rows and bytes that a source has given; nothing where it does not count."""
+    return getattr(source, "rows_read", 0), getattr(source, "bytes_read", 0)
+
+
 @contextmanager
 def watching(
-    name: str, tasks: Sequence[str], tol: float, *, verbose: bool, others: Sequence[Watcher] = ()
+    name: str, tasks: Sequence[str], tol: float, *, verbose: bool, others: Sequence[Watcher] = (), source: Any = None
 ) -> Iterator[Watch]:
-    """A watch over the sub-problems of a fit: the line of `verbose`, and other watchers."""
+    """A watch over the sub-problems of a fit: the line of `verbose`, and other watchers.
+
+    `source` is what rows are read from while they are trained on, if they are.
+    """
     with ExitStack() as stack:
-        line = [] if not verbose else [stack.enter_context(_line(name, tasks, tol))]
+        line = [] if not verbose else [stack.enter_context(_line(name, tasks, tol, source))]
         yield Watch([*line, *others])
 
 
 @contextmanager
-def _line(name: str, tasks: Sequence[str], tol: float) -> Iterator[ProgressLine]:
+def _line(name: str, tasks: Sequence[str], tol: float, source: Any) -> Iterator[ProgressLine]:
     with live_bar() as bar:
-        yield PlainLines(name, tasks, tol) if bar is None else LiveLine(name, tasks, tol, bar)
+        yield PlainLines(name, tasks, tol, source) if bar is None else LiveLine(name, tasks, tol, bar, source)
 
 
 @contextmanager
