@@ -81,6 +81,24 @@ def row_square(rows: Any, i: Any) -> float:
     return float(rows.values[span] @ rows.values[span])
 
 
+def copy_row(rows: Any, i: Any, into: Any, at: Any) -> None:
+    """Row i becomes row `at` of `into`; of sparse rows all before `at` must be there already."""
+    if isinstance(rows, DenseRows):
+        into.values[at] = rows.values[i]
+        return
+    first, last, top = rows.starts[i], rows.starts[i + 1], into.starts[at]
+    into.values[top : top + last - first] = rows.values[first:last]
+    into.columns[top : top + last - first] = rows.columns[first:last]
+    into.starts[at + 1] = top + last - first
+
+
+def row_fits(rows: Any, i: Any, into: Any, at: Any) -> bool:
+    """Whether the entries of row i have room in `into` behind its rows before `at`."""
+    if isinstance(rows, DenseRows):
+        return True
+    return bool(into.starts[at] + rows.starts[i + 1] - rows.starts[i] <= len(into.values))
+
+
 def _is_dense(rows: Any) -> bool:
     return isinstance(rows, types.BaseNamedTuple) and getattr(rows, "instance_class", None) is DenseRows
 
@@ -164,6 +182,43 @@ def _row_square(rows: Any, i: Any) -> Any:
         for k in range(np.uintp(rows.starts[i]), np.uintp(rows.starts[i + 1])):
             total += float(rows.values[k]) * float(rows.values[k])
         return total
+
+    return sparse
+
+
+@overload(copy_row, jit_options=_OPTIONS, inline="never")
+def _copy_row(rows: Any, i: Any, into: Any, at: Any) -> Any:
+    if _is_dense(rows):
+
+        def dense(rows: Any, i: Any, into: Any, at: Any) -> None:
+            x, place = rows.values[i], into.values[at]
+            for j in range(np.uintp(len(x))):
+                place[j] = x[j]
+
+        return dense
+
+    def sparse(rows: Any, i: Any, into: Any, at: Any) -> None:
+        first, top = np.uintp(rows.starts[i]), np.uintp(into.starts[at])
+        length = np.uintp(rows.starts[i + 1]) - first
+        for k in range(length):
+            into.values[top + k] = rows.values[first + k]
+            into.columns[top + k] = rows.columns[first + k]
+        into.starts[at + 1] = into.starts[at] + np.int64(length)
+
+    return sparse
+
+
+@overload(row_fits, jit_options=_OPTIONS, inline="never")
+def _row_fits(rows: Any, i: Any, into: Any, at: Any) -> Any:
+    if _is_dense(rows):
+
+        def dense(rows: Any, i: Any, into: Any, at: Any) -> bool:
+            return True
+
+        return dense
+
+    def sparse(rows: Any, i: Any, into: Any, at: Any) -> Any:
+        return into.starts[at] + rows.starts[i + 1] - rows.starts[i] <= len(into.values)
 
     return sparse
 

@@ -27,8 +27,8 @@ import numpy as np
 
 from maxmargin._types import Vector
 from maxmargin.data import long_sum
-from maxmargin.losses import HardMargin
-from maxmargin.problems import Pieces, Problem, best_intercept
+from maxmargin.losses import HardMargin, Loss
+from maxmargin.problems import Pieces, Problem, StreamedProblem, best_intercept
 
 _ROUNDOFF = float(np.finfo(np.float64).eps)
 _SPAN = 16_384  # rows
@@ -52,7 +52,7 @@ class Assessment(NamedTuple):
         return self.primal - self.dual
 
 
-class _RowTerms(NamedTuple):
+class RowTerms(NamedTuple):
     """Sums over rows, and the worst row."""
 
     loss: float
@@ -73,7 +73,19 @@ def assess(problem: Problem, alpha: Vector, weights: Vector | None, bias: float 
     # Column by column: along the rows NumPy adds one after the other, and long sums would seem out of balance.
     total = np.sum(np.ascontiguousarray(beta.T), axis=1) if beta.ndim > 1 else long_sum(beta)
     b = _intercept(problem, pieces, total) if bias is None else bias
-    rows = _row_terms(problem, pieces, beta, b)
+    rows = row_terms(problem.loss, problem.targets, problem.costs, pieces, beta, b)
+    return put_together(problem, pieces, beta, total, b, rows)
+
+
+def put_together(
+    problem: Problem | StreamedProblem,
+    pieces: Pieces,
+    beta: Vector,
+    total: float | Vector,
+    b: float | Vector,
+    rows: RowTerms,
+) -> Assessment:
+    """The numbers from what the penalties, the intercept and the rows contribute."""
     primal = _primal(problem, pieces, b, rows)
     dual, reason = _dual(problem, pieces, beta, total, rows)
     if not problem.is_convex:
@@ -89,16 +101,16 @@ def assess(problem: Problem, alpha: Vector, weights: Vector | None, bias: float 
     )
 
 
-def _row_terms(problem: Problem, pieces: Pieces, beta: Vector, b: float | Vector) -> _RowTerms:
+def row_terms(loss: Loss, targets: Vector, costs: Vector, pieces: Pieces, beta: Vector, b: float | Vector) -> RowTerms:
     """What the rows contribute, a span at a time: the numbers on the way stay in the cache."""
-    loss, n = problem.loss, problem.n_rows
+    n = len(costs)
     span = n if isinstance(loss, HardMargin) else _SPAN  # a wall measures multipliers by their sum over all rows
     values, conjugates, errors = [], [], []
     violation, outside = 0.0, None
     shift = float(np.max(np.abs(b)))
     for top in range(0, n, span):
         rows = slice(top, top + span)
-        f, y, C = pieces.scores[rows] + b, problem.targets[rows], problem.costs[rows]
+        f, y, C = pieces.scores[rows] + b, targets[rows], costs[rows]
         v = -beta[rows] / (C if beta.ndim == 1 else C[:, None])
         conjugate = loss.score_conjugate(v, y)
         if outside is None and np.any(np.isinf(conjugate)):
@@ -109,7 +121,7 @@ def _row_terms(problem: Problem, pieces: Pieces, beta: Vector, b: float | Vector
         conjugates.append(float(C @ conjugate))
         errors.append(float((C * steepness) @ (pieces.lengths[rows] * pieces.score_size + shift)))
         violation = max(violation, float(np.max(loss.score_violation(f, v, y))))
-    return _RowTerms(math.fsum(values), math.fsum(conjugates), violation, math.fsum(errors), outside)
+    return RowTerms(math.fsum(values), math.fsum(conjugates), violation, math.fsum(errors), outside)
 
 
 def _intercept(problem: Problem, pieces: Pieces, total: float | Vector) -> float | Vector:
@@ -118,7 +130,7 @@ def _intercept(problem: Problem, pieces: Pieces, total: float | Vector) -> float
     return problem.intercept.scale**2 * total
 
 
-def _primal(problem: Problem, pieces: Pieces, b: float | Vector, rows: _RowTerms) -> float:
+def _primal(problem: Problem | StreamedProblem, pieces: Pieces, b: float | Vector, rows: RowTerms) -> float:
     scale = problem.intercept.scale
     penalty = pieces.penalty
     if 0.0 < scale < np.inf:
@@ -129,7 +141,9 @@ def _primal(problem: Problem, pieces: Pieces, b: float | Vector, rows: _RowTerms
     return penalty + rows.loss
 
 
-def _dual(problem: Problem, pieces: Pieces, beta: Vector, total: float | Vector, rows: _RowTerms) -> tuple[float, str]:
+def _dual(
+    problem: Problem | StreamedProblem, pieces: Pieces, beta: Vector, total: float | Vector, rows: RowTerms
+) -> tuple[float, str]:
     scale = problem.intercept.scale
     if problem.intercept.is_free:
         off, size = float(np.max(np.abs(total))), float(np.sum(np.abs(beta)))
@@ -145,13 +159,13 @@ def _dual(problem: Problem, pieces: Pieces, beta: Vector, total: float | Vector,
 
 
 def _rounding(
-    problem: Problem,
+    problem: Problem | StreamedProblem,
     pieces: Pieces,
     b: float | Vector,
     total: float | Vector,
     primal: float,
     dual: float,
-    rows: _RowTerms,
+    rows: RowTerms,
 ) -> float:
     terms = rows.error + pieces.penalty_size
     terms += sum(abs(value) for value in (primal, dual) if math.isfinite(value))

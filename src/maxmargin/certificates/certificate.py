@@ -75,13 +75,14 @@ class Certificate:
             specification = replace(specification, task=tasks[0])
         return replace(self, claim=replace(self.claim, point=points[0], specification=specification))
 
-    def verify(self, X: Rows, y: Labels | None, sample_weight: Vector | None = None) -> Certificate:
+    def verify(self, X: Rows, y: Labels | None = None, sample_weight: Vector | None = None) -> Certificate:
         """Recompute everything from the model and the data alone; raise `CertificateError` if it disagrees.
 
         Parameters
         ----------
         X, y
-            The training data, in the order they were given to `fit`; y is None for one class.
+            The training data, in the order they were given to `fit`; y is None for one class. Or the source that
+            was given to `fit`, alone.
         sample_weight
             Weights given to `fit`, one a row or one number for all; those remembered by the model when None.
 

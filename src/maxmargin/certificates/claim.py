@@ -10,9 +10,13 @@ from scipy import sparse
 
 from maxmargin._types import Labels, RowIndex, Rows, Vector
 from maxmargin.certificates.assessment import Assessment, assess
+from maxmargin.certificates.streamed import assess_stream
 from maxmargin.data import as_rows, as_vectors, count_rows
 from maxmargin.errors import CertificateError, DataError, DataTypeError
-from maxmargin.problems import AllClasses, OneClass, Regression, Specification
+from maxmargin.losses import HardMargin
+from maxmargin.penalties import L2
+from maxmargin.problems import AllClasses, OneClass, Regression, Specification, StreamedProblem, is_source
+from maxmargin.problems.streamed import row_weights
 
 
 @dataclass(frozen=True)
@@ -46,7 +50,9 @@ class Claim:
     sample_weight: Vector | None = None
 
     def assess(self, X: Rows, y: Labels | None, sample_weight: Vector | None = None) -> Assessment:
-        """Rebuild every number from the data."""
+        """Rebuild every number from the data, arrays or a source."""
+        if is_source(X):
+            return self._assess_source(X, y, sample_weight)
         X, y = self._rows(X), self._targets(y)
         if count_rows(X) != self.n_rows or len(y) != self.n_rows:
             raise DataError(
@@ -66,6 +72,29 @@ class Claim:
         beta = everywhere if rows is None else everywhere[rows]
         alpha = problem.loss.multipliers(beta, problem.targets)
         return assess(problem, alpha, self.point.weights, self.point.bias)
+
+    @property
+    def takes_source(self) -> bool:
+        """Whether a source will do in place of arrays: for linear machines with one score a row."""
+        weights = self.point.weights
+        is_soft = not isinstance(self.specification.loss, HardMargin)
+        return weights is not None and weights.ndim == 1 and self.specification.penalty == L2() and is_soft
+
+    def _assess_source(self, source: Any, y: Labels | None, sample_weight: Vector | None) -> Assessment:
+        """The same from a source, in one pass."""
+        if y is not None or sample_weight is not None:
+            raise DataError("a source brings its own targets and weights; give verify nothing but the source.")
+        weights = self.point.weights
+        if weights is None or not self.takes_source:
+            raise DataError("a source serves the certificates of linear machines with one score a row; give X and y.")
+        problem = StreamedProblem(source, [self.specification], row_weights(source))
+        if problem.n_rows != self.n_rows or problem.n_features != len(weights):
+            raise DataError(
+                f"the certificate is about {self.n_rows} rows with {len(weights)} columns, got a source of "
+                f"{problem.n_rows} rows with {problem.n_features}. Give the data the model was trained on."
+            )
+        beta, bias = self.point.everywhere(self.n_rows), float(np.asarray(self.point.bias).item())
+        return assess_stream(problem, beta[None, :], weights[None, :], [bias]).parts[0]
 
     def _rows(self, X: Rows) -> Rows:
         """Rows of numbers, or whatever else the kernel works on."""

@@ -5,6 +5,7 @@ K classes are K problems, each class against the rest, or one problem after Cram
 
 from __future__ import annotations
 
+from os import PathLike
 from typing import Any, Literal
 
 import numpy as np
@@ -16,13 +17,15 @@ from maxmargin.errors import DataError, ParameterError
 from maxmargin.estimators.linear_machine import SparseCoefficients
 from maxmargin.estimators.machine import all_or_nothing
 from maxmargin.estimators.margins import Margins, margins_of
-from maxmargin.estimators.parameters import check_choice, check_cost, check_dual, check_penalty, check_stream
+from maxmargin.estimators.parameters import check_choice, check_cost, check_dual, check_finite_cost, check_penalty
 from maxmargin.estimators.starting import starting_points
+from maxmargin.estimators.streaming import as_source, check_not_streamed, is_streamed, streamed_classes, train_on_source
 from maxmargin.estimators.validation import check_known_labels, check_labels, check_same_length, check_weights
 from maxmargin.estimators.weights import present_classes
 from maxmargin.losses import CrammerSinger, HardMargin, Hinge, Loss, SquaredHinge
 from maxmargin.penalties import L1, L2, Penalty
-from maxmargin.problems import AllClasses, OneVersusRest, Pair, Specification, Task
+from maxmargin.problems import AllClasses, OneVersusRest, Pair, Specification, Task, is_source
+from maxmargin.problems.streamed import row_weights
 from maxmargin.solvers import Solver
 from maxmargin.solvers.choose import for_all_classes
 from maxmargin.solvers.suited import check_suited
@@ -68,7 +71,11 @@ class LinearSVC(ClassifierMixin, SparseCoefficients):  # type: ignore[misc]  # s
         lectures' solvers end after a number of passes. The model so far, with its certificate, is the
         result.
     stream, memory
-        For data larger than memory, which this version cannot train on yet; None.
+        For data larger than memory: the trainer of a fit from a source, "cached-loops" (which None means there),
+        "selective-block" or "block", and the bytes of rows that it keeps at a time, such as "2GB"; 1 GB when None. The
+        multipliers of all rows are kept besides. A trainer by its name takes arrays, too.
+    checkpoint
+        Directory where a fit from a source is saved every so often, and from which it goes on after it was killed.
     n_jobs
         Threads; None means all cores.
     device
@@ -125,6 +132,7 @@ class LinearSVC(ClassifierMixin, SparseCoefficients):  # type: ignore[misc]  # s
         max_seconds: float | None = None,
         n_jobs: int | None = None,
         memory: str | int | None = None,
+        checkpoint: str | PathLike[str] | None = None,
         device: str = "auto",
         warm_start: bool = False,
     ):
@@ -146,27 +154,58 @@ class LinearSVC(ClassifierMixin, SparseCoefficients):  # type: ignore[misc]  # s
         self.max_seconds = max_seconds
         self.n_jobs = n_jobs
         self.memory = memory
+        self.checkpoint = checkpoint
         self.device = device
         self.warm_start = warm_start
 
-    def fit(self, X: Rows, y: Labels, sample_weight: Vector | None = None) -> LinearSVC:
-        """Train on rows X with labels y.
+    def fit(self, X: Rows, y: Labels | None = None, sample_weight: Vector | None = None) -> LinearSVC:
+        """Train on rows X with labels y, or on a source alone.
 
         Parameters
         ----------
         X
-            Dense or CSR rows, float32 or float64.
+            Dense or CSR rows, float32 or float64; or a source, such as `maxmargin.open` gives, with its own labels.
         y
             Labels of any kind, at least two of them.
         sample_weight
             Factor on C of each row; weight 2 is the row twice, weight 0 its absence. A class of which all rows have
             weight 0 is absent.
         """
+        if is_streamed(self, X):
+            return self._fit_source(X, y, sample_weight)
         return self._fit_from(X, y, sample_weight, self._last_fit())
 
     @all_or_nothing
-    def _fit_from(self, X: Rows, y: Labels, sample_weight: Vector | None, start_model: LinearSVC | None) -> LinearSVC:
+    def _fit_source(self, X: Any, y: Labels | None, sample_weight: Vector | None) -> LinearSVC:
+        """Train on a source, or on arrays with the trainer of one."""
+        self._check_choices()
+        C, intercept = check_finite_cost(self.C), self._intercept()
+        if self.penalty != "l2" or self.multi_class != "ovr":
+            raise ParameterError(
+                f"a source is trained with penalty='l2' and multi_class='ovr', got penalty={self.penalty!r} and "
+                f"multi_class={self.multi_class!r}."
+            )
+        if not is_source(X):
+            X, y = self._check_linear_input(X, reset=True), check_labels(y)[0]
+        source = as_source(self, X, y, sample_weight)
+        weight = row_weights(source)
+        classes, factors = streamed_classes(self.class_weight, source, weight)
+        specifications = [
+            Specification(task, _LOSSES[self.loss], C, intercept, class_weight=factors)
+            for task in _tasks_of(classes, together=False)
+        ]
+        training = train_on_source(self, source, specifications, weight)
+        self.classes_ = classes
+        self._store_points(training.points)
+        self._conclude(training, self._points())
+        return self
+
+    @all_or_nothing
+    def _fit_from(
+        self, X: Rows, y: Labels | None, sample_weight: Vector | None, start_model: LinearSVC | None
+    ) -> LinearSVC:
         """Train from where `start_model` ended, if it has the same classes and features."""
+        check_not_streamed(self)
         self._check_choices()
         C, intercept = check_cost(self.C), self._intercept()
         X = self._check_linear_input(X, reset=True)
@@ -193,7 +232,6 @@ class LinearSVC(ClassifierMixin, SparseCoefficients):  # type: ignore[misc]  # s
         check_penalty(self.penalty)
         check_choice("multi_class", self.multi_class, ("ovr", "crammer_singer"))
         check_dual(self.dual)
-        check_stream(self.stream)
         if self.penalty == "l1" and self.multi_class == "crammer_singer":
             raise ParameterError(
                 "multi_class='crammer_singer' is only there with penalty='l2'. For the L1 penalty use "

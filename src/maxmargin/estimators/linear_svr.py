@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from os import PathLike
 from typing import Any, Literal
 
 import numpy as np
@@ -9,12 +10,14 @@ from sklearn.base import RegressorMixin
 
 from maxmargin._types import Labels, Rows, Vector
 from maxmargin.estimators.linear_machine import LinearMachine
-from maxmargin.estimators.machine import all_or_nothing
-from maxmargin.estimators.parameters import check_choice, check_dual, check_epsilon, check_finite_cost, check_stream
+from maxmargin.estimators.machine import Training, all_or_nothing
+from maxmargin.estimators.parameters import check_choice, check_dual, check_epsilon, check_finite_cost
 from maxmargin.estimators.starting import starting_points
+from maxmargin.estimators.streaming import as_source, check_not_streamed, is_streamed, train_on_source
 from maxmargin.estimators.validation import check_numbers, check_same_length, check_weights
 from maxmargin.losses import EpsilonInsensitive, SquaredEpsilonInsensitive
-from maxmargin.problems import Regression, Specification
+from maxmargin.problems import Regression, Specification, is_source
+from maxmargin.problems.streamed import row_weights
 from maxmargin.solvers import Solver
 from maxmargin.solvers.suited import check_suited
 
@@ -68,6 +71,7 @@ class LinearSVR(RegressorMixin, LinearMachine):  # type: ignore[misc]  # scikit-
         max_seconds: float | None = None,
         n_jobs: int | None = None,
         memory: str | int | None = None,
+        checkpoint: str | PathLike[str] | None = None,
         device: str = "auto",
         warm_start: bool = False,
     ):
@@ -87,32 +91,50 @@ class LinearSVR(RegressorMixin, LinearMachine):  # type: ignore[misc]  # scikit-
         self.max_seconds = max_seconds
         self.n_jobs = n_jobs
         self.memory = memory
+        self.checkpoint = checkpoint
         self.device = device
         self.warm_start = warm_start
 
-    def fit(self, X: Rows, y: Labels, sample_weight: Vector | None = None) -> LinearSVR:
-        """Train on rows X with targets y; `sample_weight` is a factor on C of each row."""
+    def fit(self, X: Rows, y: Labels | None = None, sample_weight: Vector | None = None) -> LinearSVR:
+        """Train on rows X with targets y, or on a source alone; `sample_weight` is a factor on C of each row."""
+        if is_streamed(self, X):
+            return self._fit_source(X, y, sample_weight)
         return self._fit_from(X, y, sample_weight, self._last_fit())
 
     @all_or_nothing
-    def _fit_from(self, X: Rows, y: Labels, sample_weight: Vector | None, start_model: LinearSVR | None) -> LinearSVR:
-        """Train from where `start_model` ended, if it has the same features."""
+    def _fit_source(self, X: Any, y: Labels | None, sample_weight: Vector | None) -> LinearSVR:
+        """Train on a source, or on arrays with the trainer of one."""
+        specification = self._specification()
+        if not is_source(X):
+            X, y = self._check_linear_input(X, reset=True), check_numbers(y)
+        source = as_source(self, X, y, sample_weight)
+        return self._store(train_on_source(self, source, [specification], row_weights(source)))
+
+    def _specification(self) -> Specification:
         loss = _LOSSES[check_choice("loss", self.loss, _LOSSES)](check_epsilon(self.epsilon))
         check_dual(self.dual)
-        check_stream(self.stream)
         check_suited(self.solver, loss)
-        C, intercept = check_finite_cost(self.C), self._intercept()
-        X = self._check_linear_input(X, reset=True)
-        y = check_numbers(y)
-        check_same_length(X, y)
-        weight = check_weights(sample_weight, len(y))
-        specification = Specification(Regression(), loss, C, intercept)
-        start = starting_points(start_model, [specification], X, y, weight)
-        training = self._train([specification], X, y, weight, start=start)
+        return Specification(Regression(), loss, check_finite_cost(self.C), self._intercept())
+
+    def _store(self, training: Training) -> LinearSVR:
         self._store_points(training.points)
         self.coef_ = self.coef_[0]
         self._conclude(training, self._points())
         return self
+
+    @all_or_nothing
+    def _fit_from(
+        self, X: Rows, y: Labels | None, sample_weight: Vector | None, start_model: LinearSVR | None
+    ) -> LinearSVR:
+        """Train from where `start_model` ended, if it has the same features."""
+        check_not_streamed(self)
+        specification = self._specification()
+        X = self._check_linear_input(X, reset=True)
+        y = check_numbers(y)
+        check_same_length(X, y)
+        weight = check_weights(sample_weight, len(y))
+        start = starting_points(start_model, [specification], X, y, weight)
+        return self._store(self._train([specification], X, y, weight, start=start))
 
     def predict(self, X: Rows) -> Vector:
         """Predicted targets of rows."""

@@ -6,12 +6,16 @@ from dataclasses import replace
 from numbers import Real
 from typing import Any, ClassVar, Literal
 
+import numpy as np
+from scipy.special import expit, log_expit, logsumexp
+
+from maxmargin._types import Labels, Matrix, Rows, Vector
 from maxmargin.errors import ParameterError
 from maxmargin.estimators.linear_machine import SparseCoefficients
 from maxmargin.estimators.parameters import check_dual, check_penalty
 from maxmargin.estimators.softmax_regression import ProbabilityMachine
 from maxmargin.penalties import L1
-from maxmargin.problems import Specification
+from maxmargin.problems import Specification, is_source
 from maxmargin.solvers import Solver
 
 
@@ -126,6 +130,15 @@ class LogisticRegression(ProbabilityMachine, SparseCoefficients):
         self.memory = memory
         self.device = device
 
+    def fit(self, X: Rows, y: Labels | None = None, sample_weight: Vector | None = None) -> ProbabilityMachine:
+        """Train on rows X with labels y, as `ProbabilityMachine.fit` does; a source is refused."""
+        if is_source(X):
+            raise ParameterError(
+                "LogisticRegression is trained on arrays; LinearSVC and LinearSVR are those that take a source. "
+                "`source.head(source.n_rows)` gives arrays, where they fit in memory."
+            )
+        return super().fit(X, np.asarray(y), sample_weight)
+
     def _check_choices(self) -> None:
         if not (
             isinstance(self.penalty, str) and self.penalty == "deprecated"
@@ -154,3 +167,24 @@ class LogisticRegression(ProbabilityMachine, SparseCoefficients):
 
     def _is_softmax(self, n_classes: int) -> bool:
         return n_classes > 2
+
+    @property
+    def _one_versus_rest(self) -> bool:
+        """Whether the model is LIBLINEAR's, which has a model of its own for each of several classes."""
+        return self._makes_no_claim and len(self.classes_) > 2
+
+    def predict_proba(self, X: Rows) -> Matrix:
+        """Probabilities of the classes, one row a row of X."""
+        if not self._one_versus_rest:
+            return super().predict_proba(X)
+        p = expit(self.decision_function(X))
+        probabilities: Matrix = p / np.sum(p, axis=1, keepdims=True)
+        return probabilities
+
+    def predict_log_proba(self, X: Rows) -> Matrix:
+        """Logarithms of the probabilities, also where these are too small for a double."""
+        if not self._one_versus_rest:
+            return super().predict_log_proba(X)
+        log = log_expit(self.decision_function(X))
+        logarithms: Matrix = log - logsumexp(log, axis=1, keepdims=True)
+        return logarithms

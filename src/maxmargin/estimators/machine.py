@@ -71,6 +71,8 @@ class Machine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]  # sci
     history_: History | list[History]
     _certificate: Certificate
     _linear: ClassVar[bool]
+    _makes_no_claim: bool = False
+    """Whether the model came from a file of another library, which holds no certificate."""
 
     def _settings(self, solver: str | Solver | None = None) -> Solver:
         """The solver asked for, or another by its name; every parameter that is not about the model is checked here."""
@@ -135,7 +137,7 @@ class Machine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]  # sci
         others = [] if callbacks is None else [callbacks]
         verbose = check_verbose(self.verbose)
         try:
-            with watching(type(self).__name__, tasks, tol, verbose=verbose, others=others) as watch:
+            with watching(type(self).__name__, tasks, tol, verbose=verbose, others=others, source=X) as watch:
                 yield watch, callbacks
         except BaseException:  # also after Ctrl-C the callbacks are told that the fit is over
             if callbacks is not None:
@@ -144,6 +146,7 @@ class Machine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]  # sci
 
     def _conclude(self, training: Training, points: Sequence[Point]) -> None:
         """Store certificate and history, say once what is short of the tolerance, and let Ctrl-C go on."""
+        self.__dict__.pop("_makes_no_claim", None)
         self._certificate = combine(training.certificates).about(points)
         self.history_ = training.histories[0] if len(training.histories) == 1 else list(training.histories)
         self.n_iter_ = self._iterations([int(part.passes) for part in training.certificates])
@@ -170,18 +173,40 @@ class Machine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]  # sci
 
     @property
     def certificate_(self) -> Certificate:
-        """How far the model is from optimal, bound to the attributes as they are now: `verify` finds any change."""
+        """How far the model is from optimal, bound to the attributes as they are now: `verify` finds any change.
+
+        None for a model read from a file of LIBSVM or LIBLINEAR: such a file says nothing about how it was trained.
+        """
         if not hasattr(self, "_certificate"):
+            if self._makes_no_claim:
+                return None  # type: ignore[return-value]  # every model that was fitted has one, and these are the rule
             raise AttributeError(f"{type(self).__name__} has no certificate_ before fit")
         return self._certificate.about(self._points(), self._tasks())
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to a file that `maxmargin.load` reads: arrays and text, never code."""
+    def _claimed(self) -> Certificate:
+        """The certificate, for what is known only from it."""
+        if self.certificate_ is None:
+            raise AttributeError(
+                f"this {type(self).__name__} came from a file without a certificate, and this is known only from it"
+            )
+        return self.certificate_
+
+    def save(self, path: str | os.PathLike[str], format: str = "native") -> None:  # noqa: A002 - the word users look for
+        """Write the fitted model to a file that `maxmargin.load` reads: arrays and text, never code.
+
+        Parameters
+        ----------
+        path
+            Its name; an old file of that name is replaced when the new one is complete.
+        format
+            "native": the whole model with its certificate. "libsvm" or "liblinear": the text file of that library,
+            which predicts the same there, and holds no certificate.
+        """
         from maxmargin.estimators.files import save
 
         model = copy.copy(self)
         model.__dict__.pop("_skl_callbacks", None)  # not part of the model, and nothing a file could hold
-        save(model, path)
+        save(model, path, format)
 
     def _tasks(self) -> Sequence[Task] | None:
         """The sub-problems that the labels of a classifier stand for; None for a regressor."""

@@ -6,6 +6,7 @@ from maxmargin.problems.linear import LinearProblem, linear_scores
 from maxmargin.problems.problem import Pieces, Problem
 from maxmargin.problems.solution import History, Solution, Status
 from maxmargin.problems.specification import Specification
+from maxmargin.problems.streamed import StreamedProblem, is_source
 from maxmargin.problems.tasks import AllClasses, OneClass, OneVersusRest, Pair, Regression, Task
 
 __all__ = [
@@ -23,8 +24,10 @@ __all__ = [
     "Solution",
     "Specification",
     "Status",
+    "StreamedProblem",
     "Task",
     "best_intercept",
     "combine_columns",
+    "is_source",
     "linear_scores",
 ]

@@ -36,6 +36,8 @@ class History:
     primal: list[float] = field(default_factory=list)
     dual: list[float] = field(default_factory=list)
     gap: list[float] = field(default_factory=list)
+    estimated: list[bool] = field(default_factory=list)
+    """Which checks added up losses of rows seen at different times, as the trainers of streams do between passes."""
     _begun: float = field(default_factory=time.perf_counter, repr=False, compare=False)
 
     def __len__(self) -> int:
@@ -51,13 +53,14 @@ class History:
         """Gap of the last check by the size of its primal value; infinite before the first check."""
         return self.gap[-1] / max(abs(self.primal[-1]), 1e-300) if self.gap else np.inf
 
-    def record(self, passes: float, primal: float, dual: float) -> None:
+    def record(self, passes: float, primal: float, dual: float, *, estimated: bool = False) -> None:
         """Add one check, and tell the listener of this thread if there is one."""
         self.seconds.append(self.elapsed)
         self.passes.append(float(passes))
         self.primal.append(float(primal))
         self.dual.append(float(dual))
         self.gap.append(float(primal) - float(dual))
+        self.estimated.append(estimated)
         listener = _listener.get()
         if listener is not None:
             listener(self)
@@ -67,14 +70,15 @@ class History:
         """The history whose `as_arrays` gave `columns`."""
         history = cls()
         for name, column in columns.items():
-            getattr(history, name).extend(float(value) for value in column)
+            kind = bool if name == "estimated" else float
+            getattr(history, name).extend(kind(value) for value in column)
         return history
 
     def as_arrays(self) -> dict[str, Vector]:
-        """The five columns, ready for a plot or a model file."""
+        """The columns, ready for a plot or a model file."""
         return {
             name: np.asarray(getattr(self, name), dtype=np.float64)
-            for name in ("seconds", "passes", "primal", "dual", "gap")
+            for name in ("seconds", "passes", "primal", "dual", "gap", "estimated")
         }
 
 

@@ -1,0 +1,119 @@
+"""Checkpoints of a training from a source: killed at any moment, it goes on from the last one.
+
+A checkpoint is one file in a directory that the user names: coefficients, weights, intercepts, the place in the pass,
+the state of the random generator, what the problem is, and the fingerprint of the data. It is written under another
+name, brought to the disk and then renamed; so there is always a whole one, the old or the new. The rows in memory are
+not part of it: they are read again.
+
+A file that belongs to other data or to another problem is refused. Tolerance, budgets, memory and trainer may differ:
+the point is as good for any of them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from maxmargin.errors import CheckpointError, ModelFileError
+from maxmargin.models import read_record, write_record
+from maxmargin.problems import StreamedProblem
+from maxmargin.solvers.stream_point import StreamedPoint
+from maxmargin.solvers.stream_solver import Place
+
+_FILE = "checkpoint.maxmargin"
+_FIRST_SECONDS, _MOST_SECONDS = 0.25, 60.0  # between two checkpoints; the time doubles from the first to the last
+_SHARE = 20.0  # a checkpoint is not written before that many times its own time has gone by
+
+
+class Checkpoints:
+    """Keeps the checkpoints of one problem in a directory."""
+
+    def __init__(self, directory: str | os.PathLike[str], problem: StreamedProblem):
+        self.directory = Path(directory)
+        self.directory.mkdir(parents=True, exist_ok=True)
+        self.path = self.directory / _FILE
+        self.described = _described(problem)
+        self.wait, self.last, self.cost = _FIRST_SECONDS, time.perf_counter(), 0.0
+        for leftover in self.directory.glob(".maxmargin-*.tmp"):  # of a process that was killed while it wrote
+            leftover.unlink(missing_ok=True)
+
+    def restore(self, point: StreamedPoint, place: Place) -> None:
+        """Put point and place where the checkpoint has them, if there is one."""
+        if not self.path.exists():
+            return
+        try:
+            record = read_record(self.path)
+            described = record["described"]
+            arrays = {name: np.asarray(record[name]) for name in ("beta", "weights", "bias", "random")}
+            place_kept = Place(int(record["round"]), int(record["position"]), float(record["passes"]))
+        except (ModelFileError, KeyError, TypeError, ValueError) as error:
+            raise CheckpointError(
+                f"{self.path} is damaged or is no checkpoint ({error}). Delete it to begin anew."
+            ) from error
+        for name, found in self.described.items():
+            if described.get(name) != found:
+                raise CheckpointError(
+                    f"{self.path} is of another training: its {name} is {described.get(name)!r}, here it is {found!r}. "
+                    "Give another directory, or delete the file to begin anew."
+                )
+        for name, array in arrays.items():
+            getattr(point, name)[:] = array
+        place.round, place.position, place.passes = place_kept.round, place_kept.position, place_kept.passes
+
+    def keep(self, point: StreamedPoint, place: Place, *, now: bool = False) -> None:
+        """Save, if it is time to."""
+        begin = time.perf_counter()
+        if not now and begin - self.last < max(self.wait, _SHARE * self.cost):
+            return
+        write_record(
+            {
+                "described": self.described,
+                "beta": point.beta,
+                "weights": point.weights,
+                "bias": point.bias,
+                "random": point.random,
+                "round": place.round,
+                "position": place.position,
+                "passes": place.passes,
+            },
+            self.path,
+        )
+        self.last = time.perf_counter()
+        self.cost, self.wait = self.last - begin, min(2.0 * self.wait, _MOST_SECONDS)
+
+
+def _described(problem: StreamedProblem) -> dict[str, Any]:
+    """What two trainings must agree in, each under the name that an error gives it."""
+    first = problem.first
+    return {
+        "loss": first.loss.to_record(),
+        "C": first.C,
+        "intercept": f"{first.intercept.scale:g}",
+        "classes": [str(label) for label in problem.classes],
+        "tasks": [str(one.task) for one in problem.specifications],
+        "class weights": [float(factor) for factor in problem.factors],
+        "number of rows": problem.n_rows,
+        "number of features": problem.n_features,
+        "fingerprint of the data": fingerprint(problem.source),
+    }
+
+
+def fingerprint(source: Any) -> str:
+    """What tells the data of a source from others: its own word for it, or a hash of all rows."""
+    if hasattr(source, "fingerprint"):
+        return str(source.fingerprint())
+    digest = hashlib.sha256()
+    for k in range(source.n_blocks):
+        block = source.block(k)
+        X = block.X
+        parts = (X.data, X.indices, X.indptr) if sparse.issparse(X) else (X,)
+        for part in (*parts, np.asarray(block.y), block.weight):
+            if part is not None:
+                digest.update(np.ascontiguousarray(part).tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,194 @@
+"""Linear problems on a source: rows come in blocks, and nothing is held that grows with them but a few numbers a row.
+
+One or several sub-problems share the rows, the loss, C and the intercept; each has its own targets:
+
+    minimise over w_p, b_p    1/2 |w_p|^2 + 1/2 (b_p / s)^2 + sum_i C_i l_{y_pi}(<w_p, x_i> + b_p)
+    C_i = C (weight_i factor of the class of row i)
+
+Rows of a class have the same target in a sub-problem, so a table of one entry a class stands for all targets, and the
+number of each row's class, one byte, for the row. Rows with C_i = 0 are as good as absent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple, TypeGuard
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxmargin._types import Labels, Matrix, Rows, Vector
+from maxmargin.data import ArraySource, Block, as_double, as_rows
+from maxmargin.errors import DataError
+from maxmargin.losses import Loss
+from maxmargin.problems.intercept import Intercept
+from maxmargin.problems.linear import LinearProblem
+from maxmargin.problems.specification import Specification
+from maxmargin.problems.tasks import Regression
+
+
+def is_source(data: Any) -> TypeGuard[Any]:
+    """Whether data come in blocks, and not as an array."""
+    return hasattr(data, "n_blocks") and hasattr(data, "block")
+
+
+class ClassTable(NamedTuple):
+    """The classes of a source, and the number of the class of every row."""
+
+    classes: Labels
+    codes: NDArray[Any]
+
+
+def class_table(source: Any) -> ClassTable:
+    """Classes and class numbers as the source knows them, or found among its labels."""
+    if hasattr(source, "codes"):
+        return ClassTable(np.asarray(source.classes), source.codes)
+    classes, codes = np.unique(source.y, return_inverse=True)
+    return ClassTable(classes, codes.astype(np.int8 if len(classes) < 128 else np.int32))
+
+
+def row_weights(source: Any) -> Vector | None:
+    """Weights of all rows, or None where all are 1; a source that cannot tell is read once."""
+    if hasattr(source, "weight"):
+        weight = source.weight
+        return None if weight is None or bool(np.all(weight == 1.0)) else np.asarray(weight, dtype=np.float64)
+    found: Vector | None = None
+    for k in range(source.n_blocks):
+        block = source.block(k)
+        if block.weight is None or bool(np.all(block.weight == 1.0)):
+            continue
+        if found is None:
+            found = np.ones(source.n_rows)
+        found[block.start : block.start + len(block.y)] = block.weight
+    if found is not None and not bool(np.all(np.isfinite(found) & (found >= 0.0))):
+        raise DataError("the weights of a source must be zero or positive for every row.")
+    return found
+
+
+class StreamedRows(NamedTuple):
+    """A block as solvers and certificates take it."""
+
+    X: Rows
+    target: Vector
+    """Number of the class, or the number to be predicted."""
+    cost: Vector
+    start: int
+
+    @property
+    def span(self) -> slice:
+        """Where the rows stand among all rows."""
+        return slice(self.start, self.start + len(self.cost))
+
+
+@dataclass(frozen=True)
+class StreamedProblem:
+    """The sub-problems of `specifications` on the rows of a source."""
+
+    source: Any
+    specifications: Sequence[Specification]
+    weight: Vector | None
+    """Weights of the rows where they are not all 1."""
+
+    @property
+    def first(self) -> Specification:
+        """A specification for what all of them share."""
+        return self.specifications[0]
+
+    @property
+    def loss(self) -> Loss:
+        """The loss of every row."""
+        return self.first.loss
+
+    @property
+    def intercept(self) -> Intercept:
+        """The kind of intercept."""
+        return self.first.intercept
+
+    @property
+    def is_convex(self) -> bool:
+        """Always."""
+        return True
+
+    @property
+    def is_regression(self) -> bool:
+        """Whether targets are numbers."""
+        return isinstance(self.first.task, Regression)
+
+    @property
+    def classes(self) -> Labels:
+        """Classes of the source, of which a row's target is the number; none in regression."""
+        return np.empty(0) if self.is_regression else self._table.classes
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of the source."""
+        return int(self.source.n_rows)
+
+    @property
+    def n_features(self) -> int:
+        """Columns of the source."""
+        return int(self.source.n_features)
+
+    @cached_property
+    def _table(self) -> ClassTable:
+        return class_table(self.source)
+
+    @cached_property
+    def targets(self) -> NDArray[Any]:
+        """Number of the class of every row, or the number to be predicted."""
+        return np.asarray(self.source.y, dtype=np.float64) if self.is_regression else self._table.codes
+
+    @cached_property
+    def signs(self) -> Matrix:
+        """Target of every class in each sub-problem; no columns in regression."""
+        if self.is_regression:
+            return np.empty((1, 0))
+        classes = self._table.classes
+        return np.vstack([one.task.targets(classes) for one in self.specifications])
+
+    @cached_property
+    def factors(self) -> Vector:
+        """Factor on C of every class, zero where no sub-problem has it; one number in regression."""
+        if self.is_regression:
+            return np.ones(1)
+        classes = self._table.classes
+        factors = np.ones(len(classes))
+        for label, factor in self.first.class_weight:
+            factors[classes == label] = factor
+        used = self.first.task.rows(classes)
+        if used is not None:
+            factors[~np.isin(np.arange(len(classes)), used)] = 0.0
+        return factors
+
+    @cached_property
+    def objective(self) -> str:
+        """What each sub-problem minimises, in words."""
+        nothing = ArraySource(np.empty((0, self.n_features)), np.empty(0), np.empty(0))
+        return LinearProblem(nothing, self.first.loss, self.first.C, self.first.intercept).objective
+
+    def read(self, k: int, buffers: Any = None) -> StreamedRows:
+        """Block k, into the buffers of the source where there are some."""
+        block: Block = self.source.block(k) if buffers is None else self.source.read(k, buffers)
+        rows = slice(block.start, block.start + block.X.shape[0])
+        weight = np.ones(block.X.shape[0]) if self.weight is None else self.weight[rows]
+        if self.is_regression:
+            return StreamedRows(block.X, np.asarray(block.y, np.float64), self.first.C * weight, block.start)
+        codes = self.targets[rows]
+        cost = self.first.C * (weight * self.factors[codes])
+        return StreamedRows(block.X, codes.astype(np.float64), cost, block.start)
+
+    def buffers(self) -> Any:
+        """Memory for blocks, where the source can use the same again."""
+        return self.source.buffers() if hasattr(self.source, "buffers") else None
+
+    def sub_targets(self, p: int, target: Vector) -> Vector:
+        """Targets in sub-problem p of rows with these class numbers."""
+        return target if self.is_regression else np.asarray(self.signs[p, target.astype(np.int64)])
+
+
+def rows_of(X: Rows) -> Rows:
+    """Rows of a block in one of the layouts that loops take."""
+    rows = as_rows(X)
+    return rows if rows.dtype in (np.float32, np.float64) else as_double(rows)

@@ -1,0 +1,285 @@
+"""What the three trainers of data larger than memory share: passes, estimates between them, and exact checks.
+
+A round is a pass of the source's blocks in random order; the trainers differ in what they do with the rows while these
+are in memory. Each row is visited at least once a round and measured at its first visit: its loss, and its violation of
+the conditions of optimality. The losses were measured while w moved, so their sum makes an estimate of P; D is computed
+from the coefficients alone. When the estimated gap and the violations are within the tolerance, one pass more computes
+the exact ones (`certificates.streamed`), and if these are not within it the training goes on.
+
+The point after any step is feasible, so a round may be left anywhere: for a budget, Ctrl-C or a checkpoint.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+import numpy as np
+
+from maxmargin._loops.stream_steps import visit_rows
+from maxmargin._types import Matrix, Vector
+from maxmargin.backends.threads import StopFlag, run_until_interrupted
+from maxmargin.certificates import Assessment
+from maxmargin.certificates.certificate import relative
+from maxmargin.certificates.streamed import assess_stream
+from maxmargin.data import squared_norms
+from maxmargin.errors import ParameterError
+from maxmargin.losses import EpsilonInsensitive, Hinge, SquaredEpsilonInsensitive, SquaredHinge
+from maxmargin.problems import History, Status, StreamedProblem
+from maxmargin.problems.solution import listening
+from maxmargin.problems.streamed import StreamedRows, rows_of
+from maxmargin.solvers.stream_cache import RowCache, Segment, State
+from maxmargin.solvers.stream_point import StreamedPoint, begin_pass, end_sweep, new_sweep
+
+_LOSSES = (Hinge, SquaredHinge, EpsilonInsensitive, SquaredEpsilonInsensitive)
+_MEMORY = 10**9
+_ROUNDS = 1000
+_STRICTER = 0.5  # factor on what an estimate must reach after one that was wrong
+_STALL_ROUNDS = 8
+_NOTHING = 1e-14  # relative growth of the dual that is rounding
+
+
+@dataclass
+class Place:
+    """How far a training is: what a checkpoint stores beside the point."""
+
+    round: int = 0
+    position: int = 0
+    """Blocks of this round that are done."""
+    passes: float = 0.0
+
+
+class Keeper(Protocol):
+    """Keeps checkpoints."""
+
+    def restore(self, point: StreamedPoint, place: Place) -> None:
+        """Put point and place where a checkpoint has them, if there is one."""
+
+    def keep(self, point: StreamedPoint, place: Place, *, now: bool = False) -> None:
+        """Save, if it is time to."""
+
+
+@dataclass(frozen=True)
+class StreamedSolution:
+    """The point reached by a trainer, with what is exactly known of it."""
+
+    beta: Matrix
+    weights: Matrix
+    intercepts: Vector
+    assessments: list[Assessment]
+    status: Status
+    histories: list[History]
+    solver: str
+    passes: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class StreamSolver(ABC):
+    """Settings of a trainer; like every solver it never prints, never warns, and never sees an estimator.
+
+    memory
+        Bytes for the rows kept at a time.
+    random_state
+        Seed of the orders of blocks and rows.
+    eviction
+        Whether settled rows are left out until they are read again.
+    """
+
+    tol: float = 1e-3
+    max_iter: int | None = None
+    max_seconds: float | None = None
+    memory: int | None = None
+    random_state: int | None = 0
+    eviction: bool = True
+
+    name: ClassVar[str]
+
+    def solve(self, problem: StreamedProblem, keeper: Keeper | None = None) -> StreamedSolution:
+        """Train all sub-problems together, from zero or from the checkpoint of `keeper`."""
+        if not isinstance(problem.loss, _LOSSES):
+            raise ParameterError(
+                f"stream={self.name!r} trains hinge and epsilon-insensitive losses and their squares, not: "
+                f"{problem.objective}. Load the data as arrays for this one."
+            )
+        training = Training(self, problem, keeper)
+        _, interrupted = run_until_interrupted(training.run)
+        return training.solution(Status.INTERRUPTED if interrupted else training.status)
+
+    @abstractmethod
+    def round(self, training: Training, stop: StopFlag) -> None:
+        """One pass over the blocks that `training.blocks()` gives, with all training that goes with it."""
+
+
+class Training:
+    """The state of one training."""
+
+    def __init__(self, solver: StreamSolver, problem: StreamedProblem, keeper: Keeper | None):
+        self.solver, self.problem, self.keeper = solver, problem, keeper
+        first = problem.read(0)
+        self.cache = RowCache(solver.memory or _MEMORY, first.X, problem.n_rows)
+        size = float(np.sqrt(np.mean(squared_norms(rows_of(first.X))))) or 1.0
+        self.point = StreamedPoint.zero(problem, size, solver.random_state)
+        self.place = Place()
+        self.sweep = new_sweep(self.point)
+        self.n_counted: int | None = None
+        self.total = History()
+        self.histories = [History() for _ in range(self.point.n_parts)]
+        self.status = Status.BUDGET
+        self.assessments: list[Assessment] | None = None
+        self.certified = self.point.weights
+        self.needed = 1.0
+        if keeper is not None:
+            keeper.restore(self.point, self.place)
+        self.duals = self.point.duals
+
+    def run(self, stop: StopFlag) -> None:
+        """Rounds until the gap, a budget or Ctrl-C ends them."""
+        solver = self.solver
+        self.end = np.inf if solver.max_seconds is None else time.perf_counter() + solver.max_seconds
+        limit = solver.max_iter or _ROUNDS
+        highest, idle = -np.inf, 0
+        while not self.is_over(stop) and self.place.passes < limit:
+            begin_pass(self.sweep)
+            self.assessments, self.certified = None, self.point.weights
+            is_whole = self.place.position == 0
+            self.solver.round(self, stop)
+            if self.is_over(stop):
+                return
+            self.place = Place(self.place.round + 1, 0, self.place.passes)
+            self.point.move_centre()
+            dual = float(np.sum(self.point.dual_values()))
+            idle = 0 if dual > highest + _NOTHING * abs(dual) else idle + 1
+            highest = max(highest, dual)
+            if idle >= _STALL_ROUNDS or (is_whole and self._looks_done()):
+                if self._check():
+                    self.status = Status.CONVERGED
+                elif idle >= _STALL_ROUNDS:
+                    self.status = Status.STALLED
+                if self.status is not Status.BUDGET:
+                    return
+            self.keep()
+
+    def is_over(self, stop: StopFlag) -> bool:
+        """Whether time is up or somebody asked to stop."""
+        return bool(stop[0]) or time.perf_counter() > self.end
+
+    def keep(self) -> None:
+        """Save a checkpoint, if one is due."""
+        if self.keeper is not None:
+            self.keeper.keep(self.point, self.place)
+
+    @property
+    def holds_all(self) -> bool:
+        """Whether every row that counts is in the cache, so that nothing needs to be read."""
+        return self.n_counted is not None and self.cache.n_present == self.n_counted
+
+    def blocks(self) -> Iterator[StreamedRows]:
+        """The blocks of this round that are left, in its random order; none where the cache has all rows."""
+        source = self.problem.source
+        if self.holds_all:
+            self.place.passes += 1.0
+            return
+        seed = self.solver.random_state
+        order = np.random.default_rng(None if seed is None else [seed, self.place.round]).permutation(source.n_blocks)
+        buffers = self.problem.buffers()
+        counted = 0
+        began, before = self.place.position, self.place.passes
+        for k in order[began:]:
+            block = self.problem.read(int(k), buffers)
+            counted += int(np.count_nonzero(block.cost))
+            yield block
+            self.place.position += 1
+            self.place.passes = before + (self.place.position - began) / source.n_blocks
+        if began == 0:
+            self.n_counted = counted
+
+    def visit(self, segment: Segment, stop: StopFlag) -> None:
+        """Steps on the rows of a segment."""
+        active = visit_rows(
+            segment.cached,
+            segment.active,
+            self.duals,
+            self.sweep,
+            self.solver.eviction,
+            self.point.random,
+            stop,
+        )
+        segment.train_on(int(active))
+
+    def sweeps(self, count: int, stop: StopFlag) -> None:
+        """Passes over all rows in the cache, until they are settled."""
+        self.sweep.limit[:] = np.inf
+        rng = np.random.default_rng(int(self.point.random[0]))
+        for _ in range(count):
+            segments = self.cache.of_state(State.FRESH, State.VISITED)
+            for k in rng.permutation(len(segments)):
+                if self.is_over(stop):
+                    return
+                self.visit(segments[k], stop)
+                segments[k].state = State.VISITED
+            self.keep()
+            steepest = float(np.max(self.sweep.steepest))
+            end_sweep(self.sweep)
+            if steepest <= 0.1 * self.solver.tol:
+                return
+
+    def _looks_done(self) -> bool:
+        """Record what the round has measured; whether it is within the tolerance."""
+        primal = self.point.primal_values(self.sweep.loss)
+        dual = self.point.dual_values()
+        self._record(primal, dual, estimated=True)
+        gaps = (primal - dual) / np.maximum(np.abs(primal), 1e-300)
+        bound = self.needed * self.solver.tol
+        return bool(np.all(gaps <= bound) and np.all(self.sweep.violation <= bound))
+
+    def _check(self) -> bool:
+        """Compute the gap exactly; whether it is within the tolerance."""
+        self.assess()
+        assert self.assessments is not None
+        tol, parts = self.solver.tol, self.assessments
+        values = [np.array([getattr(part, name) for part in parts]) for name in ("primal", "dual")]
+        self._record(values[0], values[1], estimated=False)
+        self.needed *= _STRICTER
+        return all(
+            relative(part.gap, part.primal, part.rounding) <= tol and part.kkt_violation <= tol for part in parts
+        )
+
+    def assess(self) -> None:
+        """What is exactly known of the present point; its weights are then those of its coefficients."""
+        point = self.point
+        point.balance()
+        found = assess_stream(self.problem, point.beta, point.weights, [float(b) for b in point.intercepts])
+        self.place.passes += 1.0
+        self.assessments, self.certified = found.parts, point.weights
+        point.rebuilt(found.combinations)
+        self.duals = point.duals
+
+    def _record(self, primal: Vector, dual: Vector, *, estimated: bool) -> None:
+        """One check of all sub-problems; who listens hears of their sum."""
+        with listening(None):
+            for history, p, d in zip(self.histories, primal, dual, strict=True):
+                history.record(self.place.passes, p, d, estimated=estimated)
+        self.total.record(self.place.passes, float(np.sum(primal)), float(np.sum(dual)), estimated=estimated)
+
+    def solution(self, status: Status) -> StreamedSolution:
+        """The point reached, certified."""
+        if self.assessments is None:
+            self.assess()
+        assert self.assessments is not None
+        if self.keeper is not None:
+            self.keeper.keep(self.point, self.place, now=True)
+        return StreamedSolution(
+            beta=self.point.beta,
+            weights=self.certified,
+            intercepts=self.point.intercepts,
+            assessments=self.assessments,
+            status=status,
+            histories=self.histories,
+            solver=self.solver.name,
+            passes=self.place.passes,
+            seconds=self.total.elapsed,
+        )
