@@ -10,7 +10,7 @@ import importlib
 import itertools
 import sys
 
-ALL = ["reference", "linear", "kernel", "memory", "startup"]
+ALL = ["reference", "linear", "kernel", "relatives", "memory", "startup", "evaluation", "streams", "streams_reading"]
 
 names = list(itertools.takewhile(lambda word: word in ALL, sys.argv[1:]))
 arguments = sys.argv[1 + len(names) :]

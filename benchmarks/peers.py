@@ -34,6 +34,7 @@ REQUIREMENTS = {
     "Cyanure": "cyanure==1.2.2",
     "Snap ML": "snapml==1.17.2",
     "scikit-learn-intelex": "scikit-learn-intelex==2026.2.0 scikit-learn==1.9.1",
+    "celer": "celer==0.7.4 scikit-learn==1.9.1",
     "LIBSVM": "libsvm-official==3.37.0 scipy",
 }
 READY_SECONDS = 600.0

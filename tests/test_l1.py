@@ -243,7 +243,7 @@ def test_a_solver_without_the_l1_penalty_refuses_it(name):
         check(problem, replace(solver, tol=TOL).solve(problem))
         return
     for loss in (Logistic(), Hinge(), SquaredHinge(), Squared()):
-        if name == "QP" and "hinge" in loss.name:
+        if (name == "QP" and "hinge" in loss.name) or (name == "LassoDescent" and loss == Squared()):
             continue
         with pytest.raises(ParameterError):
             solver.solve(replace(problem, loss=loss))

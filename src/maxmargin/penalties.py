@@ -134,6 +134,11 @@ class ElasticNet(Penalty):
         if not (np.isfinite(self.l2) and self.l2 > 0.0):
             raise ParameterError(f"l2 must be a positive number, got l2={self.l2!r}; for none of it use L1.")
 
+    @property
+    def words(self) -> str:
+        """Both parts, with their strengths before them."""
+        return f"{self.l1:.6g} |w|_1 + {self.l2:.6g} * 1/2 |w|^2"
+
     def value(self, w: Vector) -> float:
         """l1 |w|_1 + l2/2 |w|^2."""
         return self.l1 * float(np.sum(np.abs(w))) + 0.5 * self.l2 * float(np.vdot(w, w))
@@ -152,6 +157,53 @@ class ElasticNet(Penalty):
         """Soft threshold, then shrinkage."""
         kept = np.sign(w) * np.maximum(np.abs(w) - step * self.l1, 0.0)
         return kept / (1.0 + step * self.l2)
+
+
+@dataclass(frozen=True)
+class PositiveElasticNet(Penalty):
+    """l1 sum_j w_j + l2/2 |w|^2 where every w_j >= 0, else infinite; conjugate sum_j max(0, v_j - l1)^2 / (2 l2).
+
+    Without l2 the conjugate is 0 where every v_j <= l1, else infinite.
+    """
+
+    l1: float = 1.0
+    l2: float = 0.0
+    name: ClassVar[str] = "positive elastic net"
+
+    def __post_init__(self) -> None:
+        _check_strength("l1", self.l1)
+        _check_strength("l2", self.l2)
+
+    @property
+    def words(self) -> str:
+        """The penalty, and that weights must not be negative."""
+        ridge = f" + {self.l2:.6g} * 1/2 |w|^2" if self.l2 > 0.0 else ""
+        return f"{self.l1:.6g} |w|_1{ridge}, w >= 0,"
+
+    def value(self, w: Vector) -> float:
+        """That of the elastic net where no weight is negative."""
+        if np.any(w < 0.0):
+            return np.inf
+        return self.l1 * float(np.sum(w)) + 0.5 * self.l2 * float(np.vdot(w, w))
+
+    def conjugate(self, v: Vector) -> float:
+        """Half the square of what is above l1, over l2."""
+        beyond = np.maximum(v - self.l1, 0.0)
+        if self.l2 == 0.0:
+            return np.inf if np.any(beyond) else 0.0
+        return 0.5 * float(np.vdot(beyond, beyond)) / self.l2
+
+    def apart(self, w: Vector, v: Vector) -> float:
+        """Sum of w_j (l1 - v_j) at v cut off at l1, and that of L2 at what was cut off."""
+        if np.any(w < 0.0) or np.isinf(self.conjugate(v)):
+            return np.inf
+        below = np.minimum(v, self.l1)
+        paid = float(np.sum(w * (self.l1 - below)))
+        return paid + (L2(self.l2).apart(w, v - below) if self.l2 > 0.0 else 0.0)
+
+    def proximal_step(self, w: Vector, step: float) -> Vector:
+        """Soft threshold from above, then shrinkage."""
+        return np.maximum(w - step * self.l1, 0.0) / (1.0 + step * self.l2)
 
 
 @dataclass(frozen=True)
@@ -188,7 +240,7 @@ class Box(Penalty):
 def from_record(record: dict[str, Any]) -> Penalty:
     """Penalty whose `to_record` gave `record`."""
     parameters = dict(record)
-    kinds: dict[str, type[Penalty]] = {kind.__name__: kind for kind in (L2, L1, ElasticNet, Box)}
+    kinds: dict[str, type[Penalty]] = {kind.__name__: kind for kind in (L2, L1, ElasticNet, PositiveElasticNet, Box)}
     kind = parameters.pop("kind", None)
     if kind not in kinds:
         raise ModelFileError(f"the model file names a penalty {kind!r} that this version does not know.")

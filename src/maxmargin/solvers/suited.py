@@ -30,7 +30,7 @@ _L1: dict[str, tuple[str, ...]] = {
     "EpsilonInsensitive": ("auto", "qp"),
     "Hinge": ("auto", "qp"),
     "Logistic": ("auto", "sparse"),
-    "Squared": ("auto", "sparse"),
+    "Squared": ("auto", "lasso", "sparse"),
     "SquaredEpsilonInsensitive": ("auto", "qp", "sparse"),
     "SquaredHinge": ("auto", "qp", "sparse"),
 }

@@ -1,0 +1,108 @@
+"""Coordinate descent for squared errors with the penalty l1 |u|_1 + l2/2 |u|^2, over a working set of columns.
+
+One step takes u_j to its best value while the others stay. With v_j the correlation of column j with what is left of
+the target, h_j its squared length and a = (h_j + l2) u_j + v_j - l2 u_j,
+
+    u_j = sign(a) max(0, |a| - l1) / (h_j + l2)
+
+which is exactly zero where |a| <= l1; where weights must not be negative, also where a < 0. A coordinate is off by its
+distance to optimality: |v_j - l2 u_j| - l1 at u_j = 0, |v_j - l2 u_j - l1 sign(u_j)| elsewhere.
+
+Two forms. With the products H = Z'Z of the columns at hand a step costs one row of H, and nothing where u_j stays. From
+the columns themselves it costs twice the entries of one column; what is left, rho = t - Z u, is kept up to date, and
+with a free intercept so is tilt, its share of the direction in which an intercept moves, of which column j has edge_j.
+
+Sweeps over the coordinates that are not zero alternate with sweeps over all.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from maxmargin._loops.compiling import fast_loop
+from maxmargin._loops.rows import add_row, row_dot
+
+
+@fast_loop
+def _step(u: float, v: float, h: float, l1: float, l2: float, positive: bool) -> Any:
+    """Best value of one coordinate, and how far it was from optimal."""
+    slope = v - l2 * u
+    if u > 0.0:
+        off = abs(slope - l1)
+    elif u < 0.0:
+        off = abs(slope + l1)
+    elif positive:
+        off = max(slope - l1, 0.0)
+    else:
+        off = max(abs(slope) - l1, 0.0)
+    a = h * u + v
+    if abs(a) <= l1 or (positive and a < 0.0):
+        return 0.0, off
+    return (a - l1 if a > 0.0 else a + l1) / (h + l2), off
+
+
+@fast_loop
+def product_sweeps(H: Any, v: Any, u: Any, l1: float, l2: float, positive: bool, goal: float, sweeps: int) -> bool:
+    """Sweeps until every coordinate is within `goal` of optimal; changes u and v; says whether it got there.
+
+    H may be larger than the working set: its first rows and columns count.
+    """
+    support_only = False
+    size = len(u)
+    while sweeps > 0:
+        worst = 0.0
+        for j in range(size):
+            if support_only and u[j] == 0.0:
+                continue
+            new, off = _step(u[j], v[j], H[j, j], l1, l2, positive)
+            worst = max(worst, off)
+            step = new - u[j]
+            if step != 0.0:
+                row = H[j]
+                for k in range(np.uintp(size)):
+                    v[k] -= step * row[k]
+                u[j] = new
+        sweeps -= 1
+        if worst <= goal and not support_only:
+            return True
+        support_only = worst > goal
+    return False
+
+
+@fast_loop
+def column_sweeps(
+    columns: Any,
+    chosen: Any,
+    squares: Any,
+    edge: Any,
+    tilt: float,
+    u: Any,
+    rho: Any,
+    l1: float,
+    l2: float,
+    positive: bool,
+    goal: float,
+    sweeps: int,
+) -> bool:
+    """The same from the chosen columns; changes u and rho; says whether it got there."""
+    support_only = False
+    while sweeps > 0:
+        worst = 0.0
+        for k in range(len(chosen)):
+            if support_only and u[k] == 0.0:
+                continue
+            v = row_dot(columns, chosen[k], rho) - edge[k] * tilt
+            new, off = _step(u[k], v, squares[k], l1, l2, positive)
+            worst = max(worst, off)
+            step = new - u[k]
+            if step != 0.0:
+                add_row(columns, chosen[k], -step, rho)
+                tilt -= step * edge[k]
+                u[k] = new
+        sweeps -= 1
+        if worst <= goal and not support_only:
+            return True
+        support_only = worst > goal
+    return False
