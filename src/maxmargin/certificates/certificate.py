@@ -231,7 +231,8 @@ def from_assessment(seen: Assessment, objective: str, claim: Claim, solution: So
 def _judged(status: Status, certificate: Certificate, tol: float) -> Status:
     """CONVERGED exactly when the numbers say so; otherwise how the solver says it ended."""
     gap = certificate.relative_gap
-    if (math.isnan(gap) or gap <= tol) and certificate.kkt_violation <= tol:
+    is_unbounded = math.isnan(gap) and math.isfinite(certificate.primal)  # an indefinite kernel, which has no dual
+    if (is_unbounded or gap <= tol) and certificate.kkt_violation <= tol:
         return status if status is Status.INTERRUPTED else Status.CONVERGED
     return Status.STALLED if status is Status.CONVERGED else status
 
