@@ -145,7 +145,7 @@ def from_record(record: dict[str, Any], path: str) -> Any:
     if not (isinstance(known, type) and issubclass(known, BaseEstimator)):
         raise ModelFileError(f"{path}: the file holds a model of kind {kind!r}, which this version does not know.")
     try:
-        estimator = getattr(estimators, kind)(**{name: _decoded(value) for name, value in record["parameters"].items()})
+        estimator = known(**{name: _decoded(value) for name, value in record["parameters"].items()})
         for name, value in record["attributes"].items():
             setattr(estimator, name, _decoded(value))
         if record["certificate"] is not None:
