@@ -85,6 +85,21 @@ def gather(
 
 
 @loop
+def pick(
+    matrix: NDArray[Any],
+    rows: NDArray[np.int64],
+    columns: NDArray[np.uint32],
+    places: NDArray[np.int64],
+    out: NDArray[Any],
+) -> None:
+    """Some rows and columns of a matrix, row k into row `places[k]` of `out`."""
+    for k in range(len(rows)):
+        row, line = matrix[rows[k]], out[places[k]]
+        for q in range(len(columns)):
+            line[q] = row[columns[q]]
+
+
+@loop
 def mirror(Q: NDArray[Any], fresh: NDArray[np.int64], start: int, end: int, stop: NDArray[np.uint8]) -> None:
     """Columns `fresh` of a symmetric matrix from its rows `fresh`, in rows start to end - 1; a small tile at a time."""
     for top in range(start, end, 32):

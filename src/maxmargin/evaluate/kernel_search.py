@@ -15,6 +15,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.metrics import accuracy_score, r2_score
 
 from maxmargin._types import Labels, Matrix, RowIndex, Rows, Vector
+from maxmargin.backends.scratch import reusing
 from maxmargin.backends.threads import one_blas_thread, run_apart, thread_count
 from maxmargin.data import count_rows
 from maxmargin.estimators.kernel_classifier import tasks_of
@@ -31,6 +32,7 @@ from maxmargin.solvers.blocks import Blocks
 _LARGEST = 1 << 31  # bytes of a kernel matrix that is formed whole where nobody says more
 
 Fold = tuple[RowIndex, RowIndex]
+Job = Callable[[], Matrix]
 
 
 def suits(estimator: Any, X: Rows, parameters: Sequence[str]) -> bool:
@@ -57,7 +59,7 @@ def search(
     increasing = [costs[k] for k in order]
     score = accuracy_score if is_classifier(estimator) else r2_score
     stored: StoredKernel | None = None
-    with one_blas_thread():
+    with one_blas_thread(), reusing():
         for number, chosen in enumerate(others):
             model = clone(estimator).set_params(**chosen)
             found, stored = _predictions(model, X, y, sample_weight, folds, increasing, stored, tick)
@@ -72,7 +74,7 @@ def predictions(
     estimator: Any, X: Rows, y: Labels, sample_weight: Vector | None, folds: Sequence[Fold], tick: Tick
 ) -> list[Labels]:
     """Labels or numbers of the held-out rows of every fold, by the estimator as it is."""
-    with one_blas_thread():
+    with one_blas_thread(), reusing():
         found, _ = _predictions(clone(estimator), X, y, sample_weight, folds, [estimator.C], None, tick)
     return [by_cost[0] for by_cost in found]
 
@@ -104,16 +106,18 @@ def _predictions(
 
 
 class _Fold:
-    """The sub-problems of one fold, and how their scores become predictions, one array a cost."""
+    """The sub-problems of one fold with their rows, and how their scores become predictions, one array a cost."""
 
-    def __init__(self, jobs: list[Callable[[], Matrix]], predict: Callable[[list[Matrix]], list[Labels]]):
+    def __init__(self, jobs: list[tuple[int, Job]], predict: Callable[[list[Matrix]], list[Labels]]):
         self.jobs, self.predict = jobs, predict
 
 
 def _finished(folds: Sequence[_Fold], model: Any) -> list[list[Labels]]:
     """Run all sub-problems side by side, and predict the rows of each fold."""
     jobs = [job for fold in folds for job in fold.jobs]
-    results = iter(run_apart(jobs, min(thread_count(model.n_jobs), len(jobs))))
+    order = np.argsort([-n_rows for n_rows, _ in jobs], kind="stable")  # the longest first: none is left for the end
+    found = run_apart([jobs[k][1] for k in order], min(thread_count(model.n_jobs), len(jobs)))
+    results = iter([found[k] for k in np.argsort(order)])
     return [fold.predict([next(results) for _ in fold.jobs]) for fold in folds]
 
 
@@ -134,22 +138,15 @@ def _fold(
         loss = EpsilonInsensitive(check_epsilon(model.epsilon))
         specification = Specification(Regression(), loss, 1.0, intercept, stored.kernel)
         job = _job(specification, stored, y, sample_weight, train, test, costs, settings)
-        return _Fold([job], lambda found: list(found[0]))
+        return _Fold([(len(train), job)], lambda found: list(found[0]))
     weight = None if sample_weight is None else sample_weight[train]
     classes, factors = present_classes(model.class_weight, np.unique(y[train]), y[train], weight)
-    jobs = [
-        _job(
-            Specification(task, Hinge(), 1.0, intercept, stored.kernel, class_weight=factors),
-            stored,
-            y,
-            sample_weight,
-            train,
-            test,
-            costs,
-            settings,
-        )
-        for task in tasks_of(classes)
-    ]
+    jobs = []
+    for task in tasks_of(classes):
+        specification = Specification(task, Hinge(), 1.0, intercept, stored.kernel, class_weight=factors)
+        rows = task.rows(y[train])
+        job = _job(specification, stored, y, sample_weight, train, test, costs, settings)
+        jobs.append((len(train) if rows is None else len(rows), job))
     judge = clone(model)
     judge.classes_ = classes
 
@@ -169,17 +166,15 @@ def _job(
     test: RowIndex,
     costs: Sequence[float],
     settings: Blocks,
-) -> Callable[[], Matrix]:
+) -> Job:
     """Scores of the held-out rows by one sub-problem, a row for each cost."""
 
     def job() -> Matrix:
         problem, place = stored.problem(specification, y, sample_weight, train)
-        held_out = stored.among(test, place)
-        scores = np.empty((len(costs), len(test)))
+        beta, b = np.empty((len(costs), len(place)), dtype=np.float32), np.empty(len(costs))
         stop = np.zeros(1, dtype=np.uint8)
         for k, ascent in enumerate(ascents(problem, costs, settings, stop)):
-            beta = ascent.variables.combined(ascent.all.beta)
-            scores[k] = held_out @ beta.astype(np.float32) + ascent.intercept()
-        return scores
+            beta[k], b[k] = ascent.variables.combined(ascent.all.beta), ascent.intercept()
+        return beta @ stored.among(test, place, "held out").T + b[:, None]
 
     return job

@@ -25,9 +25,9 @@ class StoredKernel:
         self.kernel, self.X = kernel, X
         self.values = kernel_matrix(kernel, X)
 
-    def among(self, rows: RowIndex, columns: RowIndex) -> NDArray[np.float32]:
-        """Values of some rows against some others."""
-        return submatrix(self.values, rows, columns)
+    def among(self, rows: RowIndex, columns: RowIndex, name: str) -> NDArray[np.float32]:
+        """Values of some rows against some others, in memory that the next of that name may take over."""
+        return submatrix(self.values, rows, columns, name)
 
     def problem(
         self, specification: Specification, y: Labels, sample_weight: Vector | None, used: RowIndex
@@ -38,7 +38,7 @@ class StoredKernel:
         assert isinstance(problem, KernelProblem)
         place = used if rows is None else used[rows]
         source = replace(problem.source, X=self.X, rows=place)
-        return replace(problem, source=source, stored=self.among(place, place)), place
+        return replace(problem, source=source, stored=self.among(place, place, "rows of a problem")), place
 
 
 class _Positions:
@@ -54,6 +54,7 @@ def ascents(problem: KernelProblem, costs: Sequence[float], settings: Blocks, st
     before: Ascent | None = None
     for C in costs:
         ascent = settings.ascent(replace(problem, C=float(C)), None)
+        ascent.is_for_scores = True
         if before is not None:
             ascent.go_on_from(before)
         ascent.run(stop)

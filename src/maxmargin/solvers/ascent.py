@@ -68,6 +68,7 @@ class Ascent:
         if start is not None and problem.nu is None:
             self.all.beta = self._feasible(start)
         self.is_exact = True  # whether the slopes know of no single precision
+        self.is_for_scores = False  # whether the answer is used for scores alone, for which single precision will do
         self._best_dual, self._best_gap, self._waited = -math.inf, math.inf, 0
         self.end = math.inf if settings.max_seconds is None else time.perf_counter() + settings.max_seconds
 
@@ -145,7 +146,7 @@ class Ascent:
 
     def is_trusted(self, look: Look) -> bool:
         """Whether single precision left the slopes, and the gap that is made of them, as precise as the tolerance."""
-        if self.is_exact:
+        if self.is_exact or self.is_for_scores:
             return True
         error, whole = self._error(), self.all
         steepness = np.where(whole.beta == 0.0, 0.0, np.maximum(np.abs(whole.lower), np.abs(whole.upper)))

@@ -18,7 +18,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin._loops.working_sets import add_rows, gather, mirror
+from maxmargin._loops.working_sets import add_rows, gather, mirror, pick
 from maxmargin._types import RowIndex, Rows, Vector
 from maxmargin.backends.scratch import scratch
 from maxmargin.backends.threads import over_ranges
@@ -71,8 +71,7 @@ class KernelValues:
             self._panels.only(columns).fill(self._panels.own.part(rows), out, places)
             return
         if self.is_stored:
-            never = np.zeros(1, dtype=np.uint8)
-            gather(self.matrix, rows, columns, np.arange(len(columns)), places, 0, len(rows), never, out)
+            pick(self.matrix, rows, columns.astype(np.uint32), places, out)
             return
         for part in self._chunks(rows):
             out[places[part], : len(columns)] = self.problem.kernel_rows(rows[part])[:, columns]
@@ -131,11 +130,14 @@ def kernel_matrix(kernel: Kernel, X: Rows) -> NDArray[np.float32]:
     return matrix
 
 
-def submatrix(matrix: NDArray[np.float32], rows: RowIndex, columns: RowIndex) -> NDArray[np.float32]:
-    """Some rows and columns of a matrix; NumPy's way to say that is several times slower."""
-    out = np.empty((len(rows), len(columns)), dtype=matrix.dtype)
-    never = np.zeros(1, dtype=np.uint8)
-    gather(matrix, rows, columns, np.arange(len(columns)), np.arange(len(rows)), 0, len(rows), never, out)
+def submatrix(matrix: NDArray[np.float32], rows: RowIndex, columns: RowIndex, name: str = "") -> NDArray[np.float32]:
+    """Some rows and columns of a matrix; NumPy's way to say that is several times slower.
+
+    A name says that they may lie where those of the same name lay before (`backends.scratch`).
+    """
+    size = len(rows) * len(columns)
+    out = (scratch(name, size) if name else np.empty(size, dtype=np.float32)).reshape(len(rows), len(columns))
+    pick(matrix, rows, columns.astype(np.uint32), np.arange(len(rows)), out)
     return out
 
 

@@ -23,8 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin._loops.pair_steps import Box, pair_steps
-from maxmargin._loops.working_sets import add_rows, gather
+from maxmargin._loops.working_sets import add_rows, pick
 from maxmargin._types import RowIndex
+from maxmargin.backends.scratch import scratch
 from maxmargin.backends.threads import StopFlag
 from maxmargin.problems import KernelProblem, Solution, Status
 from maxmargin.solvers.ascent import Ascent
@@ -193,9 +194,9 @@ class WholeAscent(Ascent):
             return pair_steps(self.matrix, np.arange(n), whole.beta, whole.F, box, some_of_the_way, limit, stop)[0]
         part = Part(self.variables, alive, whole)
         few = len(alive)
-        Q, slots = np.empty((few, few + _PAD), dtype=self.matrix.dtype), np.arange(few)
+        Q, slots = self._room(few, few + _PAD), np.arange(few)
         never = np.zeros(1, dtype=np.uint8)
-        gather(self.matrix, alive, alive, slots, slots, 0, few, never, Q)
+        pick(self.matrix, alive, alive.astype(np.uint32), slots, Q)
         box = Box(part.lower, part.upper, part.tube, part.ridge, self.curvature[alive], part.group)
         before = part.beta.copy()
         taken, _, _ = pair_steps(Q, slots, part.beta, part.F, box, goal, limit, stop)
@@ -205,6 +206,12 @@ class WholeAscent(Ascent):
         whole.F[alive[moved]] += part.ridge[moved] * steps[moved]
         whole.beta[alive] = part.beta
         return taken
+
+    def _room(self, rows: int, columns: int) -> NDArray[Any]:
+        """A matrix of any values, for the time until the next is asked for."""
+        if self.matrix.dtype == np.float32:
+            return scratch("unsettled", rows * columns).reshape(rows, columns)
+        return np.empty((rows, columns), dtype=self.matrix.dtype)
 
     def _unsettled(self, look: Look) -> RowIndex:
         """Variables between bounds, and those at a bound whose slope is among those that still compete."""
