@@ -1,6 +1,7 @@
 """The certificate is honest: the true suboptimality is at most the gap, and `verify` finds every lie."""
 
 import dataclasses
+import html
 import math
 
 import numpy as np
@@ -238,3 +239,13 @@ def test_verify_compares_the_vectors_and_labels_that_predictions_use():
             model.certificate_.verify(X2, y2)
     with pytest.raises(CertificateError, match="support vectors"):
         SVC().fit(X2, y2).certificate_.verify(X2 + 5.0, y2)  # the same Gaussian kernel matrix, but other data
+
+
+def test_a_notebook_shows_the_rows_of_the_certificate_with_their_signs_escaped():
+    X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([-1, -1, 1, 1])
+    certificate = SVC(kernel="linear").fit(X, y).certificate_
+    shown = certificate._repr_html_()
+    for name, value in certificate.rows():
+        assert f">{html.escape(name)}</th>" in shown
+        assert f">{html.escape(value)}</td>" in shown
+    assert "&lt;x, z&gt;" in shown

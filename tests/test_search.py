@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris
 from sklearn.linear_model import LogisticRegression as TheirLogisticRegression
-from sklearn.model_selection import GridSearchCV, KFold, LeaveOneOut, cross_val_predict
+from sklearn.model_selection import GridSearchCV, KFold, LeaveOneOut, ShuffleSplit, cross_val_predict
 from sklearn.preprocessing import StandardScaler
 
 from maxmargin import SVC, SVR, LinearSVC
@@ -161,3 +161,14 @@ def test_a_path_of_kernel_machines_is_that_of_separate_fits(machine):
         assert model.certificate_.status is Status.CONVERGED
         for ours, theirs in zip(model.certificate_.parts, alone.certificate_.parts, strict=True):
             assert ours.primal == pytest.approx(theirs.primal, rel=3e-5)
+
+
+def test_one_split_has_no_standard_error_and_the_best_is_chosen():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    y = np.sign(X[:, 0])
+    found = grid(SVC(), X, y, C=[0.1, 1.0], gamma=[0.1, 1.0], cv=ShuffleSplit(1, random_state=0))
+    assert not found.standard_error.any()
+    chosen = found.choose("one-standard-error")
+    place = tuple(list(values).index(chosen[name]) for name, values in found.parameters.items())
+    assert found.mean[place] == found.mean.max()

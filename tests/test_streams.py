@@ -465,3 +465,13 @@ def test_verbose_shows_one_line_a_fit(capsys):
     X, y = table(n=200, d=4)
     LinearSVC(C=0.1, memory=10_000, verbose=1).fit(MemorySource(X, y))
     assert "converged" in capsys.readouterr().out
+
+
+def test_a_kernel_machine_says_what_to_do_with_a_source():
+    X, y = table(60)
+    source = MemorySource(X, y)
+    with pytest.raises(DataError, match="LinearSVC, LinearSVR and naive Bayes"):
+        maxmargin.SVC().fit(source, y)
+    model = LinearSVC(stream="block", tol=1e-2).fit(source)
+    with pytest.raises(DataError, match="block by block"):
+        model.predict(source)

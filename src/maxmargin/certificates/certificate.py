@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -171,6 +172,13 @@ class Certificate:
         rows = self.rows()
         width = max(len(name) for name, _ in rows)
         return "\n".join(["Certificate", *(f"  {name:<{width}}  {value}" for name, value in rows)])
+
+    def _repr_html_(self) -> str:
+        cells = "".join(
+            f"<tr><th style='text-align:left'>{escape(name)}</th><td style='text-align:left'>{escape(value)}</td></tr>"
+            for name, value in self.rows()
+        )
+        return f"<table><caption>Certificate</caption>{cells}</table>"
 
 
 def relative(gap: float, primal: float, rounding: float) -> float:

@@ -53,8 +53,11 @@ class Grid:
 
     @property
     def standard_error(self) -> Matrix:
-        """Standard error of the mean, as if folds were independent."""
-        return np.asarray(self.scores.std(axis=-1, ddof=1) / np.sqrt(self.scores.shape[-1]))
+        """Standard error of the mean, as if folds were independent; zero where there is one fold, which tells none."""
+        n_folds = self.scores.shape[-1]
+        if n_folds == 1:
+            return np.zeros(self.scores.shape[:-1])
+        return np.asarray(self.scores.std(axis=-1, ddof=1) / np.sqrt(n_folds))
 
     @property
     def best_params(self) -> dict[str, Any]:
