@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import signal
 import tempfile
 from pathlib import Path
 
@@ -11,6 +12,7 @@ _LOOPS = Path(__file__).parents[1] / "src" / "maxmargin" / "_loops"
 _digest = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(_LOOPS.glob("*.py")))).hexdigest()[:16]
 os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(tempfile.gettempdir()) / f"maxmargin-loops-{_digest}"))
 os.environ.setdefault("MPLBACKEND", "Agg")
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell makes its background jobs deaf to Ctrl-C
 
 import numpy as np  # noqa: E402 - after the environment is set
 import pytest  # noqa: E402 - likewise
