@@ -43,7 +43,7 @@ JOBS: dict[str, dict[str, Any]] = {
     "single": {"job": "single", "least": 1.0 / 20.0},
 }
 LIMIT = 60.0
-REPEATS = 3
+REPEATS = 20
 REFERENCE_TOL = 1e-10
 AT_LEAST, NEVER_BELOW = 1.5, 0.9
 """Times as fast as the faster of the peers: geometric mean, and worst case."""
