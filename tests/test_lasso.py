@@ -309,9 +309,20 @@ def test_positive_penalty_and_its_conjugate_meet_fenchel_young():
 # The estimators
 
 
-@pytest.mark.parametrize("name, value", [("alpha", 0), ("alpha", -1.0), ("alpha", "1"), ("selection", "best"),
-                                         ("positive", 1), ("precompute", "yes"), ("solver", "dcd"),
-                                         ("warm_start", 2), ("tol", 0.0)])  # fmt: skip
+@pytest.mark.parametrize(
+    "name, value",
+    [
+        ("alpha", 0),
+        ("alpha", -1.0),
+        ("alpha", "1"),
+        ("selection", "best"),
+        ("positive", 1),
+        ("precompute", "yes"),
+        ("solver", "dcd"),
+        ("warm_start", 2),
+        ("tol", 0.0),
+    ],
+)
 def test_parameters_that_are_not_allowed_are_refused(name, value):
     with pytest.raises(ParameterError, match=name):
         Lasso(**{name: value}).fit(X_diabetes, y_diabetes)

@@ -10,16 +10,13 @@ that the list cannot outlive its reasons.
 
 import inspect
 import re
-import sys
-import types
-from fnmatch import fnmatchcase
 from pathlib import Path
-from unittest.mock import patch
 
 import pytest
 import sklearn.linear_model
 
 import maxmargin
+from tests.their_tests import copy_of, loaded, mark_exceptions, unused_exceptions
 
 EXCEPTIONS = {
     # the insides of theirs
@@ -56,20 +53,11 @@ _FILE = Path(sklearn.linear_model.__file__).parent / "tests" / "test_coordinate_
 pytestmark = pytest.mark.filterwarnings("ignore::maxmargin.errors.NotConvergedWarning")
 
 
-def _their_tests():
-    """Their module, in which a copy with our names takes the place of `sklearn.linear_model`."""
-    linear_model = types.ModuleType("sklearn.linear_model")
-    vars(linear_model).update(vars(sklearn.linear_model))
-    vars(linear_model).update({name: getattr(maxmargin, name) for name in NAMES})
-    source = _FILE.read_text(encoding="utf-8")
-    source = source.replace("@pytest.mark.thread_unsafe", "#")  # a mark that only their configuration knows
-    module = types.ModuleType("test_coordinate_descent")
-    with patch.dict(sys.modules, {"sklearn.linear_model": linear_model}):
-        exec(compile(source, str(_FILE), "exec"), vars(module))
-    return module, source
-
-
-_module, _source = _their_tests()
+_module = loaded(
+    _FILE,
+    copy_of(sklearn.linear_model, **{name: getattr(maxmargin, name) for name in NAMES}),
+)
+_source = _FILE.read_text(encoding="utf-8")
 _texts = {
     match["name"]: match[0]
     for match in re.finditer(r"^(@pytest.*?)?^def (?P<name>test_\w+)\(.*?(?=^@|^def |\Z)", _source, re.M | re.S)
@@ -90,15 +78,11 @@ def global_random_seed():
 def _exceptions(request):
     if _theirs.search(request.node.name.partition("[")[2]):
         pytest.skip("a class of theirs in a test that is also about ours")
-    for pattern, reason in EXCEPTIONS.items():
-        if fnmatchcase(request.node.name, pattern):
-            request.applymarker(pytest.mark.xfail(reason=reason, strict=True))
+    mark_exceptions(request, EXCEPTIONS)
 
 
 def test_every_exception_is_about_a_test_that_exists(request):
-    names = [item.name for item in request.node.parent.collect()]
-    assert len(names) > 80
-    assert [pattern for pattern in EXCEPTIONS if not any(fnmatchcase(name, pattern) for name in names)] == []
+    assert unused_exceptions(request, EXCEPTIONS, 80) == []
 
 
 def test_their_tests_see_our_classes():

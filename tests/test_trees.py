@@ -107,9 +107,7 @@ def problem(rng, kind, n=60):
     return X, y
 
 
-KINDS = (
-    "plain", "ties", "repeated rows", "constant columns", "missing", "few rows, many columns", "tiny", "huge",
-)  # fmt: skip
+KINDS = ("plain", "ties", "repeated rows", "constant columns", "missing", "few rows, many columns", "tiny", "huge")
 WEIGHTS = {
     "none": lambda rng, n: np.ones(n),
     "whole, with zeros": lambda rng, n: rng.integers(0, 4, n).astype(float),

@@ -99,8 +99,9 @@ def open(  # noqa: A001 - the name is the public one, and is used as maxmargin.o
     base = _zero_based(zero_based)
     paths = _paths(data)
     if paths is None:
+        assert not isinstance(data, (str, os.PathLike))  # which are paths
         _refuse("an iterable of batches", format=format, label=label, labels=labels)
-        return FileSource(IterableInput(data, kind), block_bytes, kind, columns, cache, progress)  # type: ignore[arg-type]
+        return FileSource(IterableInput(data, kind), block_bytes, kind, columns, cache, progress)
     chosen = format or _format_of(paths)
     if chosen not in FORMATS:
         raise unknown_name("format", format, FORMATS)
