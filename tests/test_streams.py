@@ -475,3 +475,11 @@ def test_a_kernel_machine_says_what_to_do_with_a_source():
     model = LinearSVC(stream="block", tol=1e-2).fit(source)
     with pytest.raises(DataError, match="block by block"):
         model.predict(source)
+
+
+@pytest.mark.parametrize("stream", STREAMS)
+def test_one_row_a_class_converges_with_a_free_intercept(stream):
+    X = np.array([[0.0, 1.3, 0.0, 1.0], [-0.7, 0.4, 0.0, 1.0]])
+    model = LinearSVC(stream=stream, memory="20KB").fit(X, ["a", "b"])
+    assert model.certificate_.status is Status.CONVERGED
+    assert list(model.predict(X)) == ["a", "b"]

@@ -39,6 +39,7 @@ _MEMORY = 10**9
 _ROUNDS = 1000
 _STRICTER = 0.5  # factor on what an estimate must reach after one that was wrong
 _STALL_ROUNDS = 8
+_NEARER = 0.9  # of the smallest violation so far: one below it is progress
 _NOTHING = 1e-14  # relative growth of the dual that is rounding
 
 
@@ -141,7 +142,7 @@ class Training:
         solver = self.solver
         self.end = np.inf if solver.max_seconds is None else time.perf_counter() + solver.max_seconds
         limit = solver.max_iter or _ROUNDS
-        highest, idle = -np.inf, 0
+        highest, nearest, idle = -np.inf, np.inf, 0
         while not self.is_over(stop) and self.place.passes < limit:
             begin_pass(self.sweep)
             self.assessments, self.certified = None, self.point.weights
@@ -151,9 +152,10 @@ class Training:
                 return
             self.place = Place(self.place.round + 1, 0, self.place.passes)
             self.point.move_centre()
-            dual = float(np.sum(self.point.dual_values()))
-            idle = 0 if dual > highest + _NOTHING * abs(dual) else idle + 1
-            highest = max(highest, dual)
+            dual, violation = float(np.sum(self.point.dual_values())), float(np.max(self.sweep.violation))
+            # While the centre of a free intercept moves, rows come nearer to their conditions with the dual at rest.
+            idle = 0 if dual > highest + _NOTHING * abs(dual) or violation < _NEARER * nearest else idle + 1
+            highest, nearest = max(highest, dual), min(nearest, violation)
             if idle >= _STALL_ROUNDS or (is_whole and self._looks_done()):
                 if self._check():
                     self.status = Status.CONVERGED
