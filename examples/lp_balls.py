@@ -1,7 +1,7 @@
 """Balls of the L_p norms: all points with |x|_p <= 1.
 
 The smaller p, the smaller the ball, and the sharper its corners on the axes. From p = 1 on it is convex. In d
-dimensions its volume is (2 G(1 + 1/p))^d / G(1 + d/p), with G the gamma function; the key has it for d = 3. (L3)
+dimensions its volume is (2 G(1 + 1/p))^d / G(1 + d/p), with G the gamma function; the key has it for d = 2. (L3)
 
     python lp_balls.py              shows the picture
     python lp_balls.py picture.png  saves it
@@ -22,9 +22,9 @@ angle = np.linspace(0.0, 2.0 * np.pi, 801)
 circle = np.stack([np.cos(angle), np.sin(angle)])
 for number, p in enumerate((0.5, 1.0, 1.5, 2.0, 4.0, np.inf)):
     x = circle / np.linalg.norm(circle, ord=p, axis=0)  # every direction, scaled to norm 1
-    volume = (2.0 * gamma(1.0 + 1.0 / p)) ** 3 / gamma(1.0 + 3.0 / p)
+    area = (2.0 * gamma(1.0 + 1.0 / p)) ** 2 / gamma(1.0 + 2.0 / p)
     name = "∞" if np.isinf(p) else f"{p:g}"
-    ax.plot(*x, color=colours.one(number), linewidth=2, label=f"p = {name}, volume {volume:.2f}")
+    ax.plot(*x, color=colours.one(number), linewidth=2, label=f"p = {name}, area {area:.2f}")
     ax.fill(*x, color=colours.one(number), alpha=0.06)
 
 ax.set(aspect="equal", xlabel="$x_1$", ylabel="$x_2$")
