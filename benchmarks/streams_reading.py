@@ -1,17 +1,21 @@
 """How fast text is parsed and blocks are read.
 
 Each figure is the best of a few rounds on data in the page cache, in megabytes of text or of decoded rows. CPU counts
-the seconds of the threads that work; on a busy machine it tells more than the clock.
+the seconds of the threads that work; on a busy machine it tells more than the clock. Page faults of the last round tell
+whether memory is used again: each stands for 4 kilobytes, or for a larger page, that the system had to clear first.
+Written are the megabytes of the last round that went to files.
 """
 
 from __future__ import annotations
 
 import argparse
+import resource
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from rich.console import Console
@@ -19,6 +23,7 @@ from sklearn.datasets import load_svmlight_file
 
 import maxmargin
 from benchmarks.report import Sheet, machine
+from maxmargin.data.csv_text import CsvInput
 from maxmargin.data.libsvm_text import LibsvmInput
 from maxmargin.data.pulled import PulledSource
 
@@ -40,15 +45,47 @@ def text_of(form: str, megabytes: float) -> str:
     return once * max(1, round(megabytes * 1e6 / len(once)))
 
 
-def best(work: Callable[[], object]) -> tuple[float, float]:
-    """Smallest wall-clock and CPU seconds of a few rounds."""
-    clocks, cpus = [], []
-    for _ in range(ROUNDS):
+class Cost(NamedTuple):
+    """What a piece of work costs: the least seconds of a few rounds, and page faults and bytes written of the last."""
+
+    clock: float
+    cpu: float
+    faults: int
+    written: int
+
+    def row(self, case: str, figure: str, megabytes: float) -> tuple[str, ...]:
+        """A row of the table."""
+        return (
+            case,
+            figure,
+            f"{megabytes:.0f}",
+            f"{megabytes / self.clock:.0f}",
+            f"{megabytes / self.cpu:.0f}",
+            f"{self.faults:,}",
+            f"{self.written / 1e6:.0f}",
+        )
+
+
+def cost(work: Callable[[], object], rounds: int = ROUNDS) -> Cost:
+    """Measure a piece of work."""
+    clocks, cpus, faults, written = [], [], 0, 0
+    for _ in range(rounds):
+        before, bytes_before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt, _bytes_written()
         clock, cpu = time.perf_counter(), time.process_time()
         work()
         clocks.append(time.perf_counter() - clock)
         cpus.append(time.process_time() - cpu)
-    return min(clocks), min(cpus)
+        faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+        written = _bytes_written() - bytes_before
+    return Cost(min(clocks), min(cpus), faults, written)
+
+
+def _bytes_written() -> int:
+    """Bytes that this process has written so far; 0 where the system does not tell."""
+    told = Path("/proc/self/io")
+    if not told.exists():
+        return 0
+    return int(dict(line.split(": ") for line in told.read_text().splitlines())["wchar"])
 
 
 def _parse(path: Path, n_jobs: int) -> Callable[[], None]:
@@ -59,36 +96,34 @@ def _parse(path: Path, n_jobs: int) -> Callable[[], None]:
     return work
 
 
+def _parse_table(path: Path) -> None:
+    for _ in CsvInput([path], np.dtype(np.float32), 0, None, 0).batches():
+        pass
+
+
 def parsing(path: Path, kind: str) -> list[tuple[str, ...]]:
     """Rows of the table about one kind of text."""
     size = path.stat().st_size / 1e6
-    found = []
-    for threads in (1, 2):
-        clock, cpu = best(_parse(path, threads))
-        found.append((kind, f"parse, {threads} threads", f"{size:.0f}", f"{size / clock:.0f}", f"{size / cpu:.0f}"))
+    found = [cost(_parse(path, threads)).row(kind, f"parse, {threads} threads", size) for threads in (1, 2)]
 
     def first_pass() -> None:
         with maxmargin.open(path) as source:
             source.span(0)
 
-    clock, cpu = best(first_pass)
-    found.append((kind, "parse and write blocks", f"{size:.0f}", f"{size / clock:.0f}", f"{size / cpu:.0f}"))
-    clock, cpu = _once(lambda: load_svmlight_file(str(path)))
-    found.append((kind, "scikit-learn", f"{size:.0f}", f"{size / clock:.0f}", f"{size / cpu:.0f}"))
+    found.append(cost(first_pass).row(kind, "parse and write blocks", size))
+    found.append(cost(lambda: load_svmlight_file(str(path)), rounds=1).row(kind, "scikit-learn", size))
     return found
 
 
-def _once(work: Callable[[], object]) -> tuple[float, float]:
-    clock, cpu = time.perf_counter(), time.process_time()
-    work()
-    return time.perf_counter() - clock, time.process_time() - cpu
-
-
-def reading(source: PulledSource, kind: str) -> tuple[str, ...]:
-    """Row of the table about reading blocks into the same memory again and again."""
+def reading(source: PulledSource, kind: str) -> list[tuple[str, ...]]:
+    """Rows of the table about reading blocks: each into memory of its own, and all into the same."""
     buffers = source.buffers()
 
-    def work() -> int:
+    def fresh() -> None:
+        for _ in source:
+            pass
+
+    def same() -> int:
         total = 0
         for k in range(source.n_blocks):
             X = source.read(k, buffers).X
@@ -96,10 +131,40 @@ def reading(source: PulledSource, kind: str) -> tuple[str, ...]:
             total += sum(array.nbytes for array in arrays)
         return total
 
-    size = work() / 1e6
-    clock, cpu = best(work)
+    size = same() / 1e6
+    found = [
+        cost(fresh).row(kind, f"read {source.n_blocks} blocks, new memory", size),
+        cost(same).row(kind, f"read {source.n_blocks} blocks, same memory", size),
+    ]
     buffers.close()
-    return (kind, f"read {source.n_blocks} blocks", f"{size:.0f}", f"{size / clock:.0f}", f"{size / cpu:.0f}")
+    return found
+
+
+def tables(folder: Path, megabytes: float) -> list[tuple[str, ...]]:
+    """Rows of the table about dense numbers: as comma-separated text, as blocks, and as a NumPy file."""
+    X = np.random.default_rng(0).random((int(megabytes * 250), 1000), dtype=np.float32)
+    y = X[:, 0] > 0.5
+    text, plain = folder / "rows.csv", folder / "rows.npy"
+    once = "".join(",".join(f"{value:.6f}" for value in row) + "\n" for row in X[:500, :100].tolist())
+    text.write_text(once * max(1, round(megabytes * 1e6 / len(once))))
+    np.save(plain, X)
+    found = [cost(lambda: _parse_table(text)).row("table", "parse CSV", text.stat().st_size / 1e6)]
+
+    def stored() -> None:
+        with maxmargin.open([(X, y)], memory="32MB") as source:
+            source.span(0)
+
+    def in_place() -> None:
+        with maxmargin.open(plain, labels=y, memory="32MB") as source:
+            source.span(0)
+
+    size = X.nbytes / 1e6
+    found.append(cost(stored).row("dense float32", "first pass of arrays", size))
+    found.append(cost(in_place).row("dense float32", "first pass of .npy", size))
+    for kind, given, labels in (("blocks", [(X, y)], None), (".npy", plain, y)):
+        with maxmargin.open(given, labels=labels, memory="32MB") as source:  # type: ignore[arg-type] # either is fine
+            found.extend(reading(source, f"dense float32, {kind}"))
+    return found
 
 
 def main(arguments: Sequence[str] = ()) -> None:
@@ -109,7 +174,7 @@ def main(arguments: Sequence[str] = ()) -> None:
     )
     parser.add_argument("--megabytes", type=float, default=50.0, help="size of each text")
     asked = parser.parse_args(arguments)
-    columns = ("case", "figure", "MB", "MB/s", "MB per CPU second")
+    columns = ("case", "figure", "MB", "MB/s", "MB per CPU second", "page faults", "written MB")
     sheet = Sheet("Reading files", columns, notes=machine())
     console = Console(width=150)
     with tempfile.TemporaryDirectory(prefix="maxmargin-") as folder:
@@ -119,11 +184,9 @@ def main(arguments: Sequence[str] = ()) -> None:
                 path.write_text(text_of(form, asked.megabytes))
                 sheet.rows.extend(parsing(path, kind))
                 with maxmargin.open(path, memory="32MB") as source:
-                    sheet.rows.append(reading(source, kind))
-        with console.status("dense"):
-            X = np.random.default_rng(0).random((int(asked.megabytes * 250), 1000), dtype=np.float32)
-            with maxmargin.open([(X, X[:, 0] > 0.5)], memory="32MB") as source:
-                sheet.rows.append(reading(source, "dense float32"))
+                    sheet.rows.extend(reading(source, kind))
+        with console.status("tables"):
+            sheet.rows.extend(tables(Path(folder), asked.megabytes))
     console.print(sheet.for_terminal())
 
 

@@ -2,7 +2,10 @@
 
 import itertools
 import os
+import re
 import resource
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -12,6 +15,7 @@ from scipy import sparse
 
 import maxmargin
 from maxmargin.data.block_format import ALIGNMENT
+from maxmargin.data.replacing import replacing
 from maxmargin.errors import DataError
 
 
@@ -211,3 +215,71 @@ def test_a_foreign_file_is_not_taken_for_blocks(tmp_path):
     with pytest.raises(DataError, match=r"rows\.blocks is not a block file"):
         maxmargin.open(path).n_rows  # noqa: B018 - likewise
     assert maxmargin.open(path, format="libsvm").n_rows == 1
+
+
+_ON_A_SMALL_DISK = """
+import os, sys
+import numpy as np
+import maxmargin
+
+disk, rows = sys.argv[1:]
+def tell(what, work):
+    try:
+        work()
+    except OSError as error:
+        print(f"{what}|{error.filename}|{error.strerror}|{sorted(os.listdir(disk))}")
+
+tell("blocks", lambda: maxmargin.open(rows, cache=disk, memory="50KB").n_rows)
+model = maxmargin.SVC(kernel="rbf").fit(np.eye(400), np.arange(400) % 2)
+model.save(f"{disk}/model")
+model.C = 2.0
+before = open(f"{disk}/model", "rb").read()
+with open(f"{disk}/filler", "wb") as filler:
+    filler.write(bytes(os.statvfs(disk).f_bavail * os.statvfs(disk).f_frsize))
+tell("model", lambda: model.save(f"{disk}/model"))
+print(open(f"{disk}/model", "rb").read() == before)
+"""
+
+
+def test_a_full_disk_is_told_with_what_is_needed_and_leaves_no_half_file(tmp_path):
+    disk, rows = tmp_path / "disk", tmp_path / "rows.txt"
+    disk.mkdir()
+    rows.write_text("\n".join(f"{i % 2} " + " ".join(f"{j}:0.{i}{j}" for j in range(1, 40)) for i in range(20_000)))
+    mount = f'mount -t tmpfs -o size=3m tmpfs {disk} && exec "$@"'
+    found = subprocess.run(
+        ["unshare", "-rm", "sh", "-c", mount, "sh", sys.executable, "-c", _ON_A_SMALL_DISK, str(disk), str(rows)],
+        capture_output=True,
+        text=True,
+    )
+    if "unshare" in found.stderr or "mount" in found.stderr:
+        pytest.skip(f"no file system of one's own may be mounted here: {found.stderr}")
+    assert found.stderr == ""
+    blocks, model, untouched = found.stdout.splitlines()
+    what, path, words, left = blocks.split("|")
+    assert path.startswith(str(disk))
+    assert path.endswith(".blocks")
+    needed = re.fullmatch(
+        r"No space left on device\. The block file needs at least ([\d.]+) MB; nothing was left behind\. "
+        r"Name a directory that has it by cache=",
+        words,
+    )
+    with maxmargin.open(rows) as source:
+        assert 3.0 < float(needed[1]) <= source.path.stat().st_size / 1e6
+    assert left == "[]"
+    what, path, words, left = model.split("|")
+    assert (what, path) == ("model", f"{disk}/model")
+    assert words.startswith("No space left on device after ")
+    assert left == "['filler', 'model']"
+    assert untouched == "True"
+
+
+def test_leftovers_of_a_killed_writer_go_and_files_in_the_making_stay(tmp_path):
+    leftover = tmp_path / ".maxmargin-0123456789abcdef.tmp"
+    leftover.write_bytes(b"half a file")
+    with replacing(tmp_path / "one") as first:
+        assert not leftover.exists()
+        first.write(b"1")
+        with replacing(tmp_path / "two") as second:
+            second.write(b"2")
+        assert len(list(tmp_path.glob(".maxmargin-*"))) == 1
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"one": b"1", "two": b"2"}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import warnings
 
 import numpy as np
 import pytest
@@ -115,6 +117,59 @@ def test_columns_that_the_test_file_lacks_are_zeros(rows, text, tmp_path):
     assert_array_equal(found, maxmargin.load(tmp_path / "m").predict(X))
 
 
+def test_rows_without_labels_are_predicted_and_not_judged(rows, text, tmp_path):
+    run("train", text, "-o", tmp_path / "m", "-q")
+    expected = [str(int(label)) for label in maxmargin.load(tmp_path / "m").predict(sparse.csr_matrix(rows[0]))]
+    table = "\n".join(",".join(map(repr, row)) for row in rows[0].tolist())
+    (tmp_path / "bare.csv").write_text(table)
+    np.save(tmp_path / "bare.npy", rows[0])
+    np.savez_compressed(tmp_path / "bare.npz", X=rows[0])
+    for name in ("bare.csv", "bare.npy", "bare.npz"):
+        told = run("predict", tmp_path / "m", tmp_path / name)
+        assert told.stdout.split() == expected
+        assert "no labels: all 6 columns are features" in told.stderr
+        assert "accuracy" not in told.stderr
+        summary = run("predict", tmp_path / "m", tmp_path / name, "-o", tmp_path / "p", "--json", "-q").stdout
+        assert json.loads(summary) == {"rows": 240, "skipped": 0, "output": str(tmp_path / "p")}
+        assert (tmp_path / "p").read_text().split() == expected
+
+
+@pytest.mark.parametrize("form", ["native", "liblinear"])
+def test_a_column_too_many_is_not_taken_for_a_feature(rows, text, tmp_path, form):
+    run("train", text, "-o", tmp_path / "m", "--model-format", form, "-q")
+    run("convert", text, tmp_path / "rows.csv", "-q")
+    told = run("predict", tmp_path / "m", tmp_path / "rows.csv", "-o", tmp_path / "p", code=2).stderr
+    assert "found 7 features, but the model was trained on 6. If one of them is the label, name it with --label" in told
+    assert not (tmp_path / "p").exists()
+    assert "accuracy" in run("predict", tmp_path / "m", tmp_path / "rows.csv", "--label", "label").stderr
+    narrow = _written(tmp_path / "narrow.txt", rows[0][:, :5], np.where(rows[1] > 0.0, 1, -1))
+    run("convert", narrow, tmp_path / "narrow.csv", "-q")
+    words = ("predict", tmp_path / "m", tmp_path / "narrow.csv", "--label", "0", "-q")
+    assert "found 5 features" in run(*words, code=2).stderr
+    run("convert", narrow, tmp_path / "narrow.csv", "--n-features", 6, "-q")
+    assert len(run(*words).stdout.split()) == 240
+
+
+@pytest.mark.parametrize("verb", ["train", "evaluate", "path"])
+def test_training_asks_for_the_label_before_it_reads(verb, tmp_path):
+    (tmp_path / "rows.csv").write_text("a,b\n1,2\nthis would be an error\n")
+    output = ["-o", tmp_path / "m"] if verb == "train" else []
+    told = run(verb, tmp_path / "rows.csv", *output, code=2).stderr
+    assert "nothing says which column is the label. Name it with --label" in told
+
+
+@pytest.mark.parametrize("ending", [".txt", ".csv", ".npz", ".blocks"])
+def test_rows_without_labels_survive_the_way_to_another_format(rows, tmp_path, ending):
+    np.save(tmp_path / "rows.npy", rows[0])
+    run("convert", tmp_path / "rows.npy", tmp_path / f"there{ending}", "-q")
+    with maxmargin.open(tmp_path / f"there{ending}") as source:
+        X, y = source.head(240)
+        assert source.has_labels == (ending == ".txt")
+    assert_array_equal(X.toarray() if sparse.issparse(X) else X, rows[0])
+    assert (y == 0).all() if ending == ".txt" else np.isnan(y).all()
+    assert "name the label's with --label" in run("inspect", tmp_path / "rows.npy").stdout
+
+
 def test_certify_confirms_the_model_and_refuses_other_data(rows, text, tmp_path):
     for name, words in {"line": [], "curve": ["--kernel", "rbf"], "stream": ["--stream", "block"]}.items():
         run("train", text, "-o", tmp_path / name, "-q", "--tol", "1e-3", *words)
@@ -183,7 +238,41 @@ def test_skipped_rows_are_told(text, tmp_path):
     assert "line 241" in run("train", text, "-o", tmp_path / "m", code=2).stderr
     told = run("train", text, "-o", tmp_path / "m", "--skip-bad-rows", 1)
     assert "left out" in told.stderr
+    assert "1 malformed row was left out" in told.stderr
     assert not (tmp_path / "m.tmp").exists()
+
+
+def test_malformed_rows_of_a_table_are_counted_and_told(rows, tmp_path):
+    y = np.where(rows[1] > 0.0, "up", "down")
+    lines = [",".join([*map(repr, row), label]) for row, label in zip(rows[0].tolist(), y, strict=True)]
+    lines[3], lines[5], lines[7] = "1,2,3", lines[5].replace("up", "").replace("down", ""), "x" + lines[7]
+    (tmp_path / "rows.csv").write_text("\n".join(lines))
+    words = ("train", tmp_path / "rows.csv", "--label", "-1", "-o", tmp_path / "m", "-q")
+    told = run(*words, "--skip-bad-rows", 3, "--json")
+    assert json.loads(told.stdout)["skipped"] == 3
+    assert json.loads(told.stdout)["rows"] == 237
+    assert "line 4: found 3 cells, expected 7" in told.stderr
+    assert "line 6: column 6 is empty" in told.stderr
+    assert "line 8: column 0 has 'x" in told.stderr
+    assert "3 malformed rows were left out" in told.stderr
+    assert "More than skip_bad_rows=2 rows are bad" in run(*words, "--skip-bad-rows", 2, code=2).stderr
+
+
+def test_a_warning_is_one_line_without_a_place_in_the_code(text, tmp_path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")  # as outside the tests, where warnings are no errors
+        told = run("train", text, "-o", tmp_path / "m", "--max-passes", 1, "--tol", 1e-12, "-q").stderr
+    assert told.startswith("warning: LinearSVC ended BUDGET")
+    assert len(told.splitlines()) == 1
+
+
+def test_help_shows_shared_options_in_groups():
+    shown = re.findall(r"^│ [* ]*(--[\w-]+)|^╭─ (\w+)", run("train", "--help").stdout, re.MULTILINE)
+    words = [option or group for option, group in shown]
+    wanted = ["Options", "--output", "Data", "--label", "Machine", "--C", "--kernel", "Search", "--memory"]
+    assert [word for word in dict.fromkeys(words) if word in wanted] == wanted
+    for verb in ("train", "predict", "certify", "convert", "inspect", "evaluate", "path"):
+        assert "--label" in run(verb, "--help").stdout
 
 
 def test_evaluate_looks_at_the_test_set_once(text, tmp_path):

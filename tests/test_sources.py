@@ -83,12 +83,13 @@ def opened(kind, folder, X, y, **options):
         path = folder / f"rows.{kind}"
         write_arrow(path, X, y)
         return maxmargin.open(path, label=-1, **options)
-    if kind == "npy":
-        np.save(folder / "rows.npy", np.asfortranarray(X))
+    if kind in ("npy", "npy by columns"):
+        np.save(folder / "rows.npy", np.asfortranarray(X) if kind == "npy by columns" else X)
         np.save(folder / "labels.npy", y)
         return maxmargin.open(folder / "rows.npy", labels=folder / "labels.npy", **options)
-    if kind == "npz":
-        np.savez_compressed(folder / "rows.npz", X=X, y=y)
+    if kind in ("npz", "npz compressed"):
+        write = np.savez_compressed if kind == "npz compressed" else np.savez
+        write(folder / "rows.npz", X=X, y=y)
         return maxmargin.open(folder / "rows.npz", **options)
     if kind == "npz CSR":
         sparse.save_npz(folder / "rows.npz", sparse.csr_matrix(X))
@@ -97,7 +98,8 @@ def opened(kind, folder, X, y, **options):
     return maxmargin.open(iter(batches) if kind == "iterator" else batches, **options)
 
 
-KINDS = ["libsvm", "csv", "parquet", "arrow", "ipc", "npy", "npz", "npz CSR", "batches", "iterator"]
+ARRAYS = ["npy", "npy by columns", "npz", "npz compressed", "npz CSR"]
+KINDS = ["libsvm", "csv", "parquet", "arrow", "ipc", *ARRAYS, "batches", "iterator"]
 
 
 def dense(source):
@@ -120,6 +122,119 @@ def test_every_kind_of_file_in_blocks_of_any_size_holds_the_same_rows(kind, memo
         assert (source.n_rows, source.n_features, len(source)) == (N, D, N)
         assert (source.n_blocks == 1) == (memory == "1MB")
         assert_array_equal(source.weight, np.ones(N))
+
+
+def without_labels(kind, folder, X, **options):
+    """The table in a file of that kind that has no labels, as a source."""
+    path = folder / f"unlabelled.{kind.split()[0]}"
+    if kind == "csv":
+        path.write_text("\n".join(",".join(map(repr, row)) for row in X.tolist()))
+    elif kind == "npy":
+        np.save(path, X)
+    elif kind == "npz":
+        np.savez(path, X=X)
+    elif kind == "npz CSR":
+        sparse.save_npz(path, sparse.csr_matrix(X))
+    else:
+        write_arrow(path, X, X[:, 0])
+    return maxmargin.open(path, **options)
+
+
+@pytest.mark.parametrize("memory", [100, "1MB"])
+@pytest.mark.parametrize("kind", ["csv", "parquet", "arrow", "npy", "npz", "npz CSR"])
+def test_rows_without_labels_are_read_and_say_so_to_whoever_asks_for_labels(kind, memory, table, tmp_path):
+    X = table[0]
+    with without_labels(kind, tmp_path, X, memory=memory) as source:
+        assert not source.has_labels
+        expected = np.column_stack([X, X[:, 0]]) if kind in ("parquet", "arrow") else X
+        assert_array_equal(dense(source), expected)
+        assert all(np.isnan(block.y).all() and len(block.y) == block.X.shape[0] for block in source)
+        assert not source.split()[0].has_labels
+        assert_array_equal(dense(source.map(LinearQuadratic())), LinearQuadratic().transform(expected))
+        for ask in (lambda: source.y, lambda: source.classes, lambda: source.codes, lambda: source.split()[0].codes):
+            with pytest.raises(DataError, match=r"has no labels\. Open it with label='name'"):
+                ask()
+        with pytest.raises(DataError, match="labels must be known"):
+            maxmargin.GaussianNB().fit(source)
+        for machine in (maxmargin.LinearSVC(), maxmargin.LinearSVR()):
+            with pytest.raises(DataError, match=r"has no labels\. Open it with label='name'"):
+                machine.fit(source)
+
+
+@pytest.mark.parametrize("kind", ["npy", "npz"])
+def test_plain_matrices_are_read_from_where_they_lie_and_nothing_is_written(kind, table, tmp_path, monkeypatch):
+    X, y = table
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    with opened(kind, tmp_path, X, y, memory=3000, cache=tmp_path / "temporary") as source:
+        before = sorted(path.name for path in tmp_path.iterdir())
+        model = maxmargin.LinearSVC(stream="block", memory="20KB").fit(source)
+        model.certificate_.verify(source)
+        model.certificate_.verify(X, y)
+        assert list((tmp_path / "temporary").iterdir()) == []
+        assert sorted(path.name for path in tmp_path.iterdir()) == before
+        assert source.bytes_read == source.rows_read * 4 * D
+        assert "300 rows, 7 features, dense" in repr(source)
+    with pytest.raises(DataError, match="the source was closed"):
+        source.block(0)
+
+
+def test_a_plain_matrix_has_the_blocks_of_a_block_file_and_becomes_one(table, tmp_path):
+    X, y = table
+    with opened("npy", tmp_path, X, y, memory=1000) as source:
+        with (tmp_path / "rows.blocks").open("wb") as file:
+            source.write_blocks(file)
+        stored = maxmargin.open(tmp_path / "rows.blocks")
+        assert [stored.span(k) for k in range(stored.n_blocks)] == [source.span(k) for k in range(source.n_blocks)]
+        buffers = source.buffers()
+        memory = buffers.values.ctypes.data
+        for k in np.random.default_rng(0).permutation(source.n_blocks):
+            read, fresh = source.read(k, buffers), stored.block(k)
+            assert read.X.ctypes.data == memory
+            assert_array_equal(read.X, fresh.X)
+            assert_array_equal(read.y, fresh.y)
+            assert_array_equal(read.weight, fresh.weight)
+        buffers.close()
+
+
+@pytest.mark.parametrize("dtype", [">f8", "<f4", "<i2", "|u1", "|b1"])
+def test_numbers_of_any_type_are_converted_while_they_are_read(dtype, tmp_path):
+    X = np.arange(12).reshape(4, 3).astype(dtype)
+    np.save(tmp_path / "rows.npy", X)
+    for kind in ("float32", "float64"):
+        with maxmargin.open(tmp_path / "rows.npy", dtype=kind, labels=[0, 1, 0, 1]) as source:
+            assert source.block(0).X.dtype == kind
+            assert_array_equal(dense(source), X)
+
+
+def test_a_plain_matrix_that_changes_while_it_is_in_use_is_noticed(table, tmp_path):
+    X, y = table
+    with opened("npy", tmp_path, X, y, memory=1000) as source:
+        fingerprint = source.fingerprint()
+        assert source.rows_read == N
+        assert fingerprint == source.fingerprint()
+        X[0, 0] += 1
+        np.save(tmp_path / "rows.npy", X)
+        with pytest.raises(DataError, match=r"rows\.npy: rows 0 to \d+ changed while they were in use"):
+            source.block(0)
+        os.truncate(tmp_path / "rows.npy", 1000)
+        with pytest.raises(DataError, match=r"rows\.npy became shorter"):
+            source.block(source.n_blocks - 1)
+    np.save(tmp_path / "rows.npy", X)
+    with maxmargin.open(tmp_path / "rows.npy", labels=y, memory=1000) as source:
+        assert source.fingerprint() != fingerprint
+        other = maxmargin.open(tmp_path / "rows.npy", labels=y[::-1], memory=1000).fingerprint()
+        assert source.fingerprint() != other
+
+
+def test_more_numbers_than_classes_beside_a_plain_matrix_are_a_target(tmp_path):
+    y = np.arange(70_000) + 0.5
+    np.save(tmp_path / "rows.npy", np.ones((70_000, 1), dtype=np.float32))
+    with maxmargin.open(tmp_path / "rows.npy", labels=y, memory="100KB") as source:
+        assert_array_equal(source.y, y)
+        assert_array_equal(np.concatenate([block.y for block in source]), y)
+        with pytest.raises(DataError, match="too many for classes"):
+            source.codes  # noqa: B018 - the question raises
 
 
 @pytest.mark.parametrize("kind", ["libsvm", "csv"])
@@ -354,6 +469,32 @@ def test_temporary_files_go_with_close_with_the_object_and_with_the_process(tabl
     assert not any(Path(path).exists() for path in found.split())
 
 
+def test_temporary_files_of_a_killed_process_go_with_the_next_source_and_those_of_a_living_one_stay(table, tmp_path):
+    (tmp_path / "temporary").mkdir()
+    program = (
+        "import sys, time, maxmargin\n"
+        "source = maxmargin.open(sys.argv[1], label='way')\n"
+        "print(source.path, flush=True)\n"
+        "time.sleep(60)\n"
+    )
+    opened("csv", tmp_path, *table)
+    words = [sys.executable, "-c", program, str(tmp_path / "rows.csv")]
+    place = {**os.environ, "TMPDIR": str(tmp_path / "temporary")}
+    last = "import sys, maxmargin; print(maxmargin.open(sys.argv[1], label='way').n_rows)"
+    with (
+        subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=place) as killed,
+        subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=place) as living,
+    ):
+        abandoned, used = (Path(process.stdout.readline().strip()) for process in (killed, living))
+        killed.kill()
+        killed.wait()
+        assert abandoned.exists()
+        subprocess.run([sys.executable, "-c", last, str(tmp_path / "rows.csv")], check=True, env=place)
+        assert not abandoned.parent.exists()
+        assert used.exists()
+        living.kill()
+
+
 def test_a_failed_first_pass_leaves_no_temporary_files_and_can_be_tried_again(tmp_path, monkeypatch):
     (tmp_path / "temporary").mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
@@ -389,6 +530,17 @@ def test_nothing_is_read_before_it_is_asked_for(table, tmp_path):
     source.close()
 
 
+@pytest.mark.parametrize("kind", ["parquet", "arrow", "ipc", "npz compressed"])
+def test_progress_tells_how_far_a_file_was_read(kind, table, tmp_path):
+    seen = []
+    with opened(kind, tmp_path, *table, progress=seen.append) as source:
+        assert source.n_rows == N
+    assert [at.rows for at in seen] == sorted(at.rows for at in seen)
+    assert seen[-1].rows == N
+    assert 0 < seen[0].bytes_read <= seen[-1].bytes_read <= seen[-1].bytes_total
+    assert seen[-1].bytes_read >= 0.8 * seen[-1].bytes_total  # the end of the file may hold no rows
+
+
 def test_a_source_is_what_solvers_ask_for(table, tmp_path):
     with opened("csv", tmp_path, *table) as source:
         rows: Source = source
@@ -420,16 +572,21 @@ WRONG = {
     "label of text": (lambda folder: maxmargin.open(folder / "c", label=1), ParameterError, "means nothing for LIBSVM"),
     "labels of csv": (lambda folder: maxmargin.open(folder / "a.csv", labels=[1]), ParameterError, "means nothing"),
     "no label": (
-        lambda folder: maxmargin.open(folder / "a.csv").n_rows,
-        ParameterError,
-        "say which column is the label",
+        lambda folder: maxmargin.open(folder / "a.csv").y,
+        DataError,
+        r"has no labels. Open it with label='name', or label=-1",
     ),
     "label name": (lambda folder: maxmargin.open(folder / "a.csv", label="z").n_rows, DataError, "Found: 'p', 'q'"),
     "label place": (lambda folder: maxmargin.open(folder / "a.csv", label=2).n_rows, DataError, "there are 2 columns"),
     "one column": (lambda folder: maxmargin.open(folder / "d.csv", label=0).n_rows, DataError, "one column only"),
-    "no labels": (lambda folder: maxmargin.open(folder / "b.npy").n_rows, ParameterError, "has no labels"),
-    "few labels": (lambda folder: maxmargin.open(folder / "b.npy", labels=[1]).n_rows, DataError, "1 labels"),
-    "many labels": (lambda folder: maxmargin.open(folder / "b.npy", labels=[1] * 5).n_rows, DataError, "5 labels"),
+    "no labels": (lambda folder: maxmargin.open(folder / "b.npy").codes, DataError, "has no labels.*labels= for NumPy"),
+    "few labels": (lambda folder: maxmargin.open(folder / "b.npy", labels=[1]).y, DataError, "1 labels"),
+    "many labels": (lambda folder: maxmargin.open(folder / "b.npy", labels=[1] * 5).y, DataError, "5 labels"),
+    "word as label": (
+        lambda folder: maxmargin.open(folder / "h.csv").n_rows,
+        DataError,
+        "column 'q' has 'up', which is not a finite decimal number.* label= if it is the label",
+    ),
     "npz of nothing": (
         lambda folder: maxmargin.open(folder / "e.npz").n_rows,
         DataError,
@@ -441,7 +598,16 @@ WRONG = {
         "cannot be read as a NumPy",
     ),
     "not npz": (lambda folder: maxmargin.open(folder / "f.npz").n_rows, DataError, "not a whole .npz archive"),
-    "nan in npy": (lambda folder: maxmargin.open(folder / "g.npy", labels=[1, 2]).n_rows, DataError, "row 1, column 0"),
+    "nan in npy": (
+        lambda folder: maxmargin.open(folder / "g.npy", labels=[1, 2]).head(),
+        DataError,
+        "row 1, column 0: found nan",
+    ),
+    "beyond single in npy": (
+        lambda folder: maxmargin.open(folder / "i.npy").head(),
+        DataError,
+        r"found 1e\+300; .*float32",
+    ),
     "head": (lambda folder: maxmargin.open(folder / "a.csv", label=0).head(0), ParameterError, "n must be 1 or more"),
     "map": (lambda folder: maxmargin.open(folder / "a.csv", label=0).map(5), ParameterError, "method transform"),
     "test part": (lambda folder: maxmargin.open(folder / "a.csv", label=0).split(1.5), ParameterError, "test must be"),
@@ -498,6 +664,8 @@ def test_a_wrong_call_is_told_what_was_found_and_what_is_allowed(case, tmp_path)
     (tmp_path / "f.npy").write_bytes(b"not an array")
     (tmp_path / "f.npz").write_bytes(b"PK\x03\x04 not an archive")
     np.save(tmp_path / "g.npy", np.array([[1.0], [np.nan]]))
+    (tmp_path / "h.csv").write_text("p,q\n1,up\n")
+    np.save(tmp_path / "i.npy", np.array([[1e300]]))
     with pytest.raises(kind, match=message):
         call(tmp_path)
 
@@ -518,17 +686,39 @@ def test_columns_of_arrow_that_are_no_numbers_or_have_holes_are_named(kind, tmp_
                 writer.write_table(rows)
 
     write(a=[1.0, None], y=[0, 1])
-    with pytest.raises(DataError, match="column 'a' is null in 1 rows"):
+    with pytest.raises(DataError, match=rf"rows\.{kind}, row 1: column 'a' is null"):
         maxmargin.open(path, label="y").n_rows  # noqa: B018 - the question starts the first pass
     write(a=["x", "z"], y=[0, 1])
     with pytest.raises(DataError, match="column 'a' is of type string"):
         maxmargin.open(path, label="y").n_rows  # noqa: B018 - likewise
     write(a=[1.0, float("nan")], y=[0, 1])
-    with pytest.raises(DataError, match="row 1, column 'a': found nan"):
+    with pytest.raises(DataError, match="row 1: column 'a' is nan"):
         maxmargin.open(path, label="y").n_rows  # noqa: B018 - likewise
     write(a=[1.0, 2.0], y=[None, 1])
-    with pytest.raises(DataError, match="the label 'y' is null in 1 rows"):
+    with pytest.raises(DataError, match="row 0: the label 'y' is null"):
         maxmargin.open(path, label="y").n_rows  # noqa: B018 - likewise
+    write(a=[1.0, 2.0], y=["u", "v"])
+    with pytest.raises(DataError, match=r"column 'y' is of type string.* Then pass label='y'"):
+        maxmargin.open(path).n_rows  # noqa: B018 - likewise
+    rows = {
+        "a": [1.0, None, 3.0, float("inf"), 5.0, 6.0, 1e300],
+        "b": pyarrow.array([True, False, None, True, False, True, True]),
+        "y": [1.5, 2.5, 3.5, 4.5, None, float("nan"), 7.5],
+    }
+    write(**rows)
+    with maxmargin.open(path, label="y", skip_bad_rows=6) as source:
+        assert_array_equal(dense(source), [[1, 1]])
+        assert source.y.tolist() == [1.5]
+        assert [message.partition(", ")[2] for message in source.skipped] == [
+            "row 1: column 'a' is null. Fill it in, or leave the row out.",
+            "row 2: column 'b' is null. Fill it in, or leave the row out.",
+            "row 3: column 'a' is inf; it must be finite. Fill it in, or leave the row out.",
+            "row 4: the label 'y' is null. Fill it in, or leave the row out.",
+            "row 5: the label 'y' is nan; it must be finite. Fill it in, or leave the row out.",
+            "row 6: column 'a' has 1e+300, which is beyond float32; dtype=\"float64\" holds more.",
+        ]
+    with pytest.raises(DataError, match=r"More than skip_bad_rows=5 rows are bad. The next one: .*row 6"):
+        maxmargin.open(path, label="y", skip_bad_rows=5).n_rows  # noqa: B018 - likewise
     write(a=[1, 2], b=[True, False], y=pyarrow.array(["u", "v"]).dictionary_encode())
     with maxmargin.open(path, label="y") as source:
         assert_array_equal(dense(source), [[1, 1], [2, 0]])

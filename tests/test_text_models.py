@@ -34,7 +34,6 @@ ROWS = np.load(MODELS / "rows.npz")
 WORDS, SIDES = ROWS["words_X"], ROWS["words_y"]
 ONE_CLASS = "liblinear_houses_21.model"
 FILES = sorted(path.name for path in MODELS.glob("*.model"))
-KNOWN = [name for name in FILES if name != ONE_CLASS]
 KINDS = {
     "libsvm_iris_rbf.model": SVC,
     "libsvm_iris_nu_sigmoid.model": NuSVC,
@@ -44,6 +43,7 @@ KINDS = {
     "liblinear_iris_0.model": LogisticRegression,
     "liblinear_iris_4.model": LinearSVC,
     "liblinear_houses_13.model": LinearSVR,
+    ONE_CLASS: OneClassSVM,
 }
 # Of two classes LIBLINEAR has twice the machine of Crammer and Singer; the difference of the two decides.
 FACTOR = {"liblinear_words_4.model": 2.0}
@@ -88,7 +88,7 @@ def same(left, right):
 # ---------------------------------------------------------------- reading
 
 
-@pytest.mark.parametrize("name", KNOWN)
+@pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("layout", [np.asarray, np.asfortranarray, sparse.csr_matrix, sparse.csr_array])
 def test_a_file_predicts_here_what_it_predicts_in_its_own_library(name, layout):
     X, _ = rows_of(name)
@@ -100,7 +100,7 @@ def test_a_file_predicts_here_what_it_predicts_in_its_own_library(name, layout):
         assert_array_equal(model.predict(layout(X)), expected(name, "labels"))
 
 
-@pytest.mark.parametrize("name", [name for name in KNOWN if expected(name, "probabilities") is not None])
+@pytest.mark.parametrize("name", [name for name in FILES if expected(name, "probabilities") is not None])
 def test_probabilities_are_those_of_the_file(name):
     X, _ = rows_of(name)
     model = maxmargin.load(MODELS / name)
@@ -121,7 +121,7 @@ def test_a_file_becomes_the_estimator_of_its_type(name):
     assert model.certificate_ is None
 
 
-@pytest.mark.parametrize("name", [name for name in KNOWN if "houses" not in name])
+@pytest.mark.parametrize("name", [name for name in FILES if "houses" not in name])
 def test_several_classes_keep_their_order_and_of_two_the_first_is_positive(name):
     labels = next(line for line in (MODELS / name).read_text().splitlines() if line.startswith("label")).split()[1:]
     found = maxmargin.load(MODELS / name).classes_.tolist()
@@ -221,9 +221,17 @@ def test_fitting_a_model_from_a_file_again_gives_a_certificate_and_our_probabili
     assert_allclose(logistic.predict_proba(X), fresh.predict_proba(X), atol=1e-6)
 
 
-def test_liblinear_s_one_class_is_refused_in_words():
-    with pytest.raises(ModelFileError, match=f"{ONE_CLASS}.*ONECLASS_SVM"):
-        maxmargin.load(MODELS / ONE_CLASS)
+def test_the_weights_of_liblinear_s_one_class_are_its_one_support_vector(tmp_path):
+    record = read_liblinear(MODELS / ONE_CLASS)
+    model = maxmargin.load(MODELS / ONE_CLASS)
+    assert_array_equal(model.coef_, record["w"].T)
+    assert_array_equal(model.offset_, record["rho"])
+    record |= {"bias": 0.5, "w": np.vstack([record["w"], [[3.0]]])}  # a constant feature moves the threshold
+    write_liblinear(record, tmp_path / "biased.model")
+    assert_array_equal(maxmargin.load(tmp_path / "biased.model").offset_, record["rho"] - 1.5)
+    X, _ = rows_of(ONE_CLASS)
+    wider = maxmargin.load(MODELS / ONE_CLASS, n_features=X.shape[1] + 2)
+    assert_allclose(wider.decision_function(np.pad(X, ((0, 0), (0, 2)))), model.decision_function(X), rtol=1e-12)
 
 
 # ---------------------------------------------------------------- writing
@@ -245,7 +253,7 @@ def test_a_file_read_and_written_again_is_the_same_text_up_to_the_digits_of_vect
     assert ours == theirs
 
 
-@pytest.mark.parametrize("name", KNOWN)
+@pytest.mark.parametrize("name", FILES)
 def test_a_model_from_a_file_is_written_so_that_it_predicts_the_same(name, tmp_path):
     X, _ = rows_of(name)
     model = maxmargin.load(MODELS / name)
@@ -256,7 +264,7 @@ def test_a_model_from_a_file_is_written_so_that_it_predicts_the_same(name, tmp_p
     assert (tmp_path / "again.model").read_text().splitlines()[0] == first
 
 
-@pytest.mark.parametrize("name", KNOWN)
+@pytest.mark.parametrize("name", FILES)
 def test_a_model_from_a_file_can_be_kept_in_the_native_format(name, tmp_path):
     X, _ = rows_of(name)
     model = maxmargin.load(MODELS / name)
@@ -290,6 +298,7 @@ FITTED = {
     "logistic": (LogisticRegression(fit_intercept=False), "words", "liblinear"),
     "logistic, few weights": (LogisticRegression(penalty="l1"), "words", "liblinear"),
     "linear tube": (LinearSVR(C=2), "houses", "liblinear"),
+    "linear one class": (OneClassSVM(kernel="linear", nu=0.3), "iris", "liblinear"),
     "squared tube": (LinearSVR(loss="squared_epsilon_insensitive"), "houses", "liblinear"),
 }
 TYPES = {
@@ -301,6 +310,7 @@ TYPES = {
     "logistic": "solver_type L2R_LR",
     "logistic, few weights": "solver_type L1R_LR",
     "linear tube": "solver_type L2R_L1LOSS_SVR_DUAL",
+    "linear one class": "solver_type ONECLASS_SVM",
     "squared tube": "solver_type L2R_L2LOSS_SVR_DUAL",
 }
 
@@ -361,6 +371,7 @@ def test_zeros_that_are_stored_are_not_written(tmp_path):
         (lambda: LinearSVC().fit(WORDS, SIDES + 2**33), "liblinear", "whole numbers of 32 bits"),
         (lambda: LinearSVC().fit(WORDS, SIDES), "libsvm", "format='liblinear'"),
         (lambda: SVC().fit(WORDS, SIDES), "liblinear", "no model for SVC"),
+        (lambda: OneClassSVM().fit(WORDS), "liblinear", "OneClassSVM with the linear kernel"),
         (lambda: LinearRegression().fit(WORDS, SIDES), "liblinear", "no model for LinearRegression"),
         (lambda: LinearSVC(penalty="l1", loss="hinge").fit(WORDS, SIDES), "liblinear", "penalty='l1' and loss='hinge'"),
         (lambda: LogisticRegression().fit(ROWS["iris_X"], ROWS["iris_y"]), "liblinear", "no softmax"),

@@ -1,4 +1,4 @@
-"""Rows of comma-separated text out of bytes: numbers in all columns but the one with the label.
+"""Rows of comma-separated text out of bytes: numbers in all columns but the one with the label, if there is one.
 
 A cell may stand in double quotes, and the label's may then hold separators, line breaks and doubled quotes. The loop
 reads what is right and stops at the first record that is not, or that goes on beyond the text.
@@ -45,10 +45,11 @@ def read_cells(
 ) -> tuple[CellProgress, int]:
     """Read records from byte `done.at` on, up to byte `end`; return how far and why it stopped there.
 
-    Byte end - 1 must be a line feed. It stops where `space` is full, too.
+    Byte end - 1 must be a line feed. It stops where `space` is full, too. No cell is a label where `label_cell` is -1.
     """
     at, lines, row, slow = done
     width = space.values.shape[1]
+    cells = width + (1 if label_cell >= 0 else 0)
     while at < end and row < len(space.values):
         begin, begin_slow, breaks = at, slow, 0
         at = _after_blanks(text, at, separator)
@@ -60,7 +61,7 @@ def read_cells(
             continue
         column = 0
         reason = COMPLETE
-        for cell in range(width + 1):
+        for cell in range(cells):
             at = _after_blanks(text, at, separator)
             quoted = text[np.uintp(at)] == QUOTE
             if quoted:
@@ -104,7 +105,7 @@ def read_cells(
             at = _after_blanks(text, at, separator)
             if text[np.uintp(at)] == RETURN and text[np.uintp(at + 1)] == LINE_FEED:
                 at += 1
-            if reason != COMPLETE or text[np.uintp(at)] != (LINE_FEED if cell == width else separator):
+            if reason != COMPLETE or text[np.uintp(at)] != (LINE_FEED if cell == cells - 1 else separator):
                 reason = max(reason, MALFORMED)
                 break
             at += 1

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,31 +15,25 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from maxmargin.errors import DataError
+
 if TYPE_CHECKING:
     from maxmargin._types import Labels, Rows
     from maxmargin.data.batches import ReadProgress
 
 _SECONDS_BETWEEN_LINES = 2.0
+_PANEL = "Data"
 
 Files = Annotated[
     list[Path],
     typer.Argument(help="Data: LIBSVM text (also .gz .bz2 .xz .zst), CSV, Parquet, Arrow, .npy, .npz, blocks."),
 ]
-Format = Annotated[
-    str | None, typer.Option("--format", help="libsvm, csv, parquet, arrow, numpy or blocks; else by the file's name.")
-]
-Label = Annotated[
-    str | None, typer.Option("--label", help="Column with the label, by name or position (CSV, Parquet).")
-]
-LabelFiles = Annotated[list[Path] | None, typer.Option("--labels", help="A .npy file of labels for each .npy of rows.")]
 SkipBadRows = Annotated[
-    int, typer.Option("--skip-bad-rows", help="Leave out up to so many malformed lines, and list them.", min=0)
+    int,
+    typer.Option(
+        "--skip-bad-rows", help="Leave out up to so many malformed rows, and list them.", min=0, rich_help_panel=_PANEL
+    ),
 ]
-Cache = Annotated[
-    Path | None, typer.Option("--cache", help="Directory that keeps the data as blocks; else a temporary one.")
-]
-Threads = Annotated[int | None, typer.Option("--n-jobs", help="Threads; all cores if not given.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
 Json = Annotated[bool, typer.Option("--json", help="Results as one JSON object on stdout, for machines.")]
 
 
@@ -47,40 +41,77 @@ Json = Annotated[bool, typer.Option("--json", help="Results as one JSON object o
 class Opening:
     """How to open the files of a command."""
 
-    files: list[Path]
-    format: str | None = None
-    label: str | None = None
-    labels: list[Path] | None = None
-    skip_bad_rows: int = 0
-    cache: Path | None = None
-    n_jobs: int | None = None
-    quiet: bool = False
-    block_memory: str = "64MB"
-    n_features: int | None = None
-    tells_problems: bool = True
+    format: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            help="libsvm, csv, parquet, arrow, numpy or blocks; else by the file's name.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None
+    label: Annotated[
+        str | None,
+        typer.Option(
+            "--label",
+            help="Column with the label, by name or position from 0 (CSV, Parquet, Arrow).",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None
+    labels: Annotated[
+        list[Path] | None,
+        typer.Option("--labels", help="A .npy file of labels for each .npy of rows.", rich_help_panel=_PANEL),
+    ] = None
+    cache: Annotated[
+        Path | None,
+        typer.Option(
+            "--cache", help="Directory that keeps the data as blocks; else a temporary one.", rich_help_panel=_PANEL
+        ),
+    ] = None
+    n_features: Annotated[
+        int | None,
+        typer.Option(
+            "--n-features", help="Columns of LIBSVM text, which are counted if not given.", rich_help_panel=_PANEL
+        ),
+    ] = None
+    n_jobs: Annotated[int | None, typer.Option("--n-jobs", help="Threads; all cores if not given.")] = None
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False
 
     @contextmanager
-    def source(self) -> Iterator[Any]:
+    def source(
+        self,
+        files: list[Path],
+        *,
+        skip_bad_rows: int = 0,
+        block_memory: str = "64MB",
+        n_features: int | None = None,
+        needs_labels: bool = True,
+        tells_problems: bool = True,
+    ) -> Iterator[Any]:
         """The files as a source, closed at the end; what had to be left out is told."""
         from maxmargin.data.opening import open as open_data
 
         with _Reading(quiet=self.quiet) as reading:
             source = open_data(
-                [str(path) for path in self.files],
+                [str(path) for path in files],
                 format=self.format,
                 label=_column(self.label),
                 labels=self.labels,
-                memory=self.block_memory,
-                n_features=self.n_features,
-                skip_bad_rows=self.skip_bad_rows,
+                memory=block_memory,
+                n_features=self.n_features if n_features is None else n_features,
+                skip_bad_rows=skip_bad_rows,
                 cache=self.cache,
                 n_jobs=self.n_jobs,
                 progress=reading.tell,
             )
+            if needs_labels and not source.has_labels:  # told before a long read
+                raise DataError(
+                    f"{files[0]}: nothing says which column is the label. Name it with --label, by name or by position "
+                    "from 0 (-1 is the last); the labels of .npy files are files of their own, given with --labels."
+                )
             source.n_rows  # noqa: B018 - reads the files, with their progress
         with source:
-            for problem in source.skipped if self.tells_problems else ():
-                tell(f"left out: {problem}")
+            if tells_problems:
+                _tell_problems(source.skipped)
             yield source
 
 
@@ -90,9 +121,11 @@ def in_memory(source: Any) -> tuple[Rows, Labels]:
     return rows
 
 
-def bytes_in_memory(source: Any) -> int:
-    """About what the rows of a source would take as arrays."""
-    return int(source.path.stat().st_size)
+def _tell_problems(problems: Sequence[str]) -> None:
+    for problem in problems:
+        tell(f"left out: {problem}")
+    if problems:
+        tell(f"{len(problems):,} malformed row{'s were' if len(problems) > 1 else ' was'} left out.")
 
 
 def tell(words: str) -> None:
@@ -117,7 +150,8 @@ class _Reading:
         self._quiet = quiet
         self._bar: Any = None
         self._task: Any = None
-        self._begun = self._told = time.perf_counter()
+        self._told = time.perf_counter()
+        self._first: tuple[float, ReadProgress] | None = None
 
     def __enter__(self) -> _Reading:
         if not self._quiet and sys.stderr.isatty():
@@ -138,8 +172,9 @@ class _Reading:
         if self._quiet:
             return
         now = time.perf_counter()
-        seconds = max(now - self._begun, 1e-9)
-        words = f"{at.rows:,} rows, {at.rows / seconds:,.0f} rows/s, {at.bytes_read / seconds / 1e6:.0f} MB/s"
+        if self._first is None:
+            self._first = now, at
+        words = f"{at.rows:,} rows{_speed(*self._first, now, at)}"
         if self._bar is not None:
             if self._task is None:
                 self._task = self._bar.add_task("reading", total=at.bytes_total, words=words)
@@ -148,3 +183,12 @@ class _Reading:
             self._told = now
             share = f"{at.bytes_read / at.bytes_total:.0%}, " if at.bytes_total else ""
             tell(f"reading: {share}{words}")
+
+
+def _speed(then: float, first: ReadProgress, now: float, at: ReadProgress) -> str:
+    """Rows and bytes a second since the first news, before which a compiler may have had to be loaded."""
+    seconds = now - then
+    if seconds <= 0.0:
+        return ""
+    rows, megabytes = (at.rows - first.rows) / seconds, (at.bytes_read - first.bytes_read) / seconds / 1e6
+    return f", {rows:,.0f} rows/s, {megabytes:.{0 if megabytes >= 10 else 1}f} MB/s"

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import sys
 import traceback
-from typing import Any
+import warnings
+from typing import Any, TextIO
 
 import typer
 from typer.core import TyperGroup
@@ -23,7 +24,9 @@ class ReadableErrors(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         """Run the command that `ctx` asks for."""
         try:
-            return super().invoke(ctx)
+            with warnings.catch_warnings():
+                warnings.showwarning = _show_warning
+                return super().invoke(ctx)
         except KeyboardInterrupt:
             raise typer.Exit(130) from None
         except BrokenPipeError:
@@ -34,6 +37,18 @@ class ReadableErrors(TyperGroup):
             else:
                 print(f"error: {_one_line(error)}", file=sys.stderr)
             raise typer.Exit(2) from None
+
+
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """A warning in one line: where in the code it was raised helps nobody at a terminal."""
+    print(f"warning: {' '.join(str(message).split())}", file=sys.stderr)
 
 
 def _one_line(error: Exception) -> str:

@@ -3,80 +3,135 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
-from maxmargin.errors import ParameterError
+from maxmargin.errors import ParameterError, unknown_name
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-Kernel = Annotated[
-    str | None,
-    typer.Option("--kernel", help="linear, poly, rbf or sigmoid. Not given: a linear machine, which needs no kernel."),
-]
-Cost = Annotated[str, typer.Option("--C", help="Cost of errors; 'inf' is a hard margin.")]
-Gamma = Annotated[str, typer.Option("--gamma", help="Width of poly, rbf, sigmoid: a number, 'scale' or 'auto'.")]
-Degree = Annotated[int, typer.Option("--degree", help="Degree of poly.")]
-Coef0 = Annotated[float, typer.Option("--coef0", help="Constant of poly and sigmoid.")]
-Loss = Annotated[
-    str | None,
-    typer.Option(
-        "--loss",
-        help="hinge, squared-hinge, logistic; of --regression epsilon, squared-epsilon; of --kernel the first.",
-    ),
-]
-IsRegression = Annotated[bool, typer.Option("--regression", help="Labels are numbers to be approximated.")]
-Epsilon = Annotated[float, typer.Option("--epsilon", help="Half-width of the tube of a regression.")]
-ClassWeight = Annotated[str | None, typer.Option("--class-weight", help="'balanced', or pairs such as 'spam=2,ham=1'.")]
-InterceptKind = Annotated[
-    str, typer.Option("--intercept", help="free, augmented (penalised, as LIBLINEAR's) or none (linear machines).")
-]
-Tol = Annotated[float, typer.Option("--tol", help="Relative duality gap and KKT violation to reach.")]
-MaxSeconds = Annotated[float | None, typer.Option("--max-seconds", help="Stop then, with what there is.")]
-MaxPasses = Annotated[int | None, typer.Option("--max-passes", help="Passes over the data, or pair steps, at most.")]
-
+_PANEL, _SEARCH_PANEL = "Machine", "Search for the optimum"
+_KERNELS = ("linear", "poly", "rbf", "sigmoid")
 _LINEAR_LOSSES = {"hinge": "hinge", "squared-hinge": "squared_hinge"}
 _TUBES = {"epsilon": "epsilon_insensitive", "squared-epsilon": "squared_epsilon_insensitive"}
+
+Gamma = Annotated[
+    str,
+    typer.Option("--gamma", help="Width of poly, rbf, sigmoid: a number, 'scale' or 'auto'.", rich_help_panel=_PANEL),
+]
+
+
+@dataclass(frozen=True)
+class Search:
+    """Options that say how the optimum is looked for, and for how long."""
+
+    memory: Annotated[
+        str,
+        typer.Option(
+            "--memory",
+            help="Bytes for rows, or for kernel values: data that are larger are streamed.",
+            rich_help_panel=_SEARCH_PANEL,
+        ),
+    ] = "1GB"
+    stream: Annotated[
+        str | None,
+        typer.Option(
+            "--stream",
+            help="cached-loops, selective-block or block; chosen by itself for large data.",
+            rich_help_panel=_SEARCH_PANEL,
+        ),
+    ] = None
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            "--checkpoint",
+            help="Directory to save the state in while streaming; a rerun goes on from it.",
+            rich_help_panel=_SEARCH_PANEL,
+        ),
+    ] = None
+    solver: Annotated[
+        str, typer.Option("--solver", help="Algorithm by name; see the documentation.", rich_help_panel=_SEARCH_PANEL)
+    ] = "auto"
+    max_seconds: Annotated[
+        float | None,
+        typer.Option("--max-seconds", help="Stop then, with what there is.", rich_help_panel=_SEARCH_PANEL),
+    ] = None
+    max_passes: Annotated[
+        int | None,
+        typer.Option(
+            "--max-passes", help="Passes over the data, or pair steps, at most.", rich_help_panel=_SEARCH_PANEL
+        ),
+    ] = None
+    seed: Annotated[
+        int | None, typer.Option("--seed", help="Seed of what is random.", rich_help_panel=_SEARCH_PANEL)
+    ] = None
+
+    @property
+    def is_streamed(self) -> bool:
+        """Whether something was asked for that only training from blocks has."""
+        return self.stream is not None or self.checkpoint is not None
 
 
 @dataclass(frozen=True)
 class Machine:
     """Options that make an estimator."""
 
-    kernel: str | None = None
-    C: str = "1"
-    gamma: str = "scale"
-    degree: int = 3
-    coef0: float = 0.0
-    loss: str | None = None
-    regression: bool = False
-    epsilon: float = 0.1
-    class_weight: str | None = None
-    intercept: str = "free"
-    tol: float = 1e-4
-    max_seconds: float | None = None
-    max_passes: int | None = None
-    solver: str = "auto"
-    n_jobs: int | None = None
-    memory: str | None = None
-    stream: str | None = None
-    checkpoint: Path | None = None
-    seed: int | None = None
+    kernel: Annotated[
+        str | None,
+        typer.Option(
+            "--kernel",
+            help="linear, poly, rbf or sigmoid. Not given: a linear machine, which needs no kernel.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None
+    degree: Annotated[int, typer.Option("--degree", help="Degree of poly.", rich_help_panel=_PANEL)] = 3
+    coef0: Annotated[float, typer.Option("--coef0", help="Constant of poly and sigmoid.", rich_help_panel=_PANEL)] = 0.0
+    loss: Annotated[
+        str | None,
+        typer.Option(
+            "--loss",
+            help="hinge, squared-hinge, logistic; of --regression epsilon, squared-epsilon; of --kernel the first.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None
+    regression: Annotated[
+        bool, typer.Option("--regression", help="Labels are numbers to be approximated.", rich_help_panel=_PANEL)
+    ] = False
+    epsilon: Annotated[
+        float, typer.Option("--epsilon", help="Half-width of the tube of a regression.", rich_help_panel=_PANEL)
+    ] = 0.1
+    class_weight: Annotated[
+        str | None,
+        typer.Option("--class-weight", help="'balanced', or pairs such as 'spam=2,ham=1'.", rich_help_panel=_PANEL),
+    ] = None
+    intercept: Annotated[
+        str,
+        typer.Option(
+            "--intercept",
+            help="free, augmented (penalised, as LIBLINEAR's) or none (linear machines).",
+            rich_help_panel=_PANEL,
+        ),
+    ] = "free"
+    tol: Annotated[
+        float, typer.Option("--tol", help="Relative duality gap and KKT violation to reach.", rich_help_panel=_PANEL)
+    ] = 1e-4
 
-    def estimator(self, **changed: Any) -> Any:
-        """The estimator, unfitted; `changed` has parameters that take another value."""
-        common = {
-            "C": number("C", self.C),
-            "tol": self.tol,
-            "max_seconds": self.max_seconds,
-            "n_jobs": self.n_jobs,
-            "memory": self.memory,
-            "solver": self.solver,
-        }
-        parameters = self._kernel_parameters() if self.kernel is not None else self._linear_parameters()
-        return self._kind()(**{**common, **parameters, **changed})
+    def estimator(
+        self,
+        C: float = 1.0,
+        gamma: float | str = "scale",
+        search: Search | None = None,
+        **more: Any,
+    ) -> Any:
+        """The estimator, unfitted; `more` are parameters that are no options of a machine."""
+        common: dict[str, Any] = {"C": C, "tol": self.tol, **more}
+        if search is not None:
+            common |= {"max_seconds": search.max_seconds, "memory": search.memory, "solver": search.solver}
+        else:
+            search = Search()
+        if self.kernel is not None:
+            return self._kind()(**common, gamma=gamma, **self._kernel_parameters(search))
+        return self._kind()(**common, **self._linear_parameters(search))
 
     def _kind(self) -> Any:
         import maxmargin
@@ -87,26 +142,27 @@ class Machine:
             return maxmargin.LogisticRegression
         return maxmargin.LinearSVR if self.regression else maxmargin.LinearSVC
 
-    def _kernel_parameters(self) -> dict[str, Any]:
+    def _kernel_parameters(self, search: Search) -> dict[str, Any]:
         expected = "epsilon" if self.regression else "hinge"
         if self.loss not in (None, expected):
             raise ParameterError(f"--loss {self.loss} is for linear machines; with --kernel the loss is {expected}.")
-        if self.stream is not None or self.checkpoint is not None:
+        if search.is_streamed:
             raise ParameterError(
                 "--stream and --checkpoint are for linear machines. Leave --kernel out. Python has approximate ones: "
                 "maxmargin.open(...).map(maxmargin.features.RandomFourier(...))."
             )
+        if self.kernel not in _KERNELS:
+            raise unknown_name("--kernel", self.kernel, _KERNELS)
         parameters: dict[str, Any] = {
             "kernel": self.kernel,
-            "gamma": self.gamma if self.gamma in ("scale", "auto") else number("gamma", self.gamma),
             "degree": self.degree,
             "coef0": self.coef0,
             "intercept": self.intercept,
-            "max_iter": -1 if self.max_passes is None else self.max_passes,
+            "max_iter": -1 if search.max_passes is None else search.max_passes,
         }
         return {**parameters, **self._about_labels()}
 
-    def _linear_parameters(self) -> dict[str, Any]:
+    def _linear_parameters(self, search: Search) -> dict[str, Any]:
         kinds = _TUBES if self.regression else {**_LINEAR_LOSSES, "logistic": "logistic"}
         loss = self.loss or ("epsilon" if self.regression else "squared-hinge")
         if loss not in kinds:
@@ -114,17 +170,17 @@ class Machine:
         parameters: dict[str, Any] = {
             "fit_intercept": self.intercept != "none",
             "intercept": "free" if self.intercept == "none" else self.intercept,
-            "random_state": self.seed,
+            "random_state": search.seed,
             **self._about_labels(),
         }
-        if self.max_passes is not None:
-            parameters["max_iter"] = self.max_passes
+        if search.max_passes is not None:
+            parameters["max_iter"] = search.max_passes
         if loss == "logistic":
-            if self.stream is not None or self.checkpoint is not None:
+            if search.is_streamed:
                 raise ParameterError("--loss logistic is trained in memory; leave --stream and --checkpoint out.")
             return parameters
-        checkpoint = None if self.checkpoint is None else str(self.checkpoint)
-        return {**parameters, "loss": kinds[loss], "stream": self.stream, "checkpoint": checkpoint}
+        checkpoint = None if search.checkpoint is None else str(search.checkpoint)
+        return {**parameters, "loss": kinds[loss], "stream": search.stream, "checkpoint": checkpoint}
 
     def _about_labels(self) -> dict[str, Any]:
         if self.regression:
@@ -145,6 +201,11 @@ def number(name: str, text: str) -> float:
 def numbers(name: str, text: str) -> list[float]:
     """Numbers given with commas between them."""
     return [number(name, part) for part in text.split(",")]
+
+
+def width(text: str) -> float | str:
+    """A width given as text: a rule's name or a number."""
+    return text if text in ("scale", "auto") else number("gamma", text)
 
 
 def _class_weight(text: str | None) -> Any:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from maxmargin.cli._data import tell
+from maxmargin.errors import DataError
 
 if TYPE_CHECKING:
     from maxmargin._types import Rows
@@ -15,14 +19,28 @@ ModelFile = Annotated[
 ]
 
 
-def load_for(path: Path, n_features: int) -> Any:
-    """The model of a file. One that names only the features it needs is told how many there are."""
+def load_for(path: Path, source: Any, files: Sequence[Path]) -> Any:
+    """The model of a file, for the rows of a source made of `files`.
+
+    LIBSVM text and LIBSVM's model files do not say how many columns there are, so that either may have more than the
+    other; the columns of any other data must be those of the model.
+    """
     from maxmargin import load
 
     model = load(path)
-    known = int(getattr(model, "n_features_in_", n_features))
-    if model.certificate_ is None and known < n_features:
-        return load(path, n_features=n_features)
+    found = source.n_features
+    known = int(getattr(model, "n_features_in_", found))
+    if model.certificate_ is None and known < found and hasattr(model, "support_vectors_"):
+        return load(path, n_features=found)
+    if known != found and not source.is_sparse:
+        hint = (
+            "Give all of them, in the same order; --n-features says how many LIBSVM text has when it is converted."
+            if source.has_labels or found < known
+            else "If one of them is the label, name it with --label."
+        )
+        raise DataError(f"{files[0]}: found {found:,} features, but the model was trained on {known:,}. {hint}")
+    if known < found:
+        tell(f"{found - known:,} columns that the model has never seen are left out.")
     return model
 
 
@@ -39,8 +57,3 @@ def fitted_columns(model: Any, X: Rows) -> Rows:
     if sparse.issparse(X):
         return sparse.csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], wanted))
     return np.pad(X, ((0, 0), (0, wanted - X.shape[1])))
-
-
-def unknown_columns(model: Any, n_features: int) -> int:
-    """How many columns of the data the model has never seen."""
-    return max(0, n_features - int(getattr(model, "n_features_in_", n_features)))

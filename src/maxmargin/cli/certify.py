@@ -6,27 +6,23 @@ from typing import Annotated, Any
 
 import typer
 
-from maxmargin.cli import _data
-from maxmargin.cli._data import Opening, in_memory
+from maxmargin.cli._data import Files, Json, Opening, SkipBadRows, in_memory
 from maxmargin.cli._models import ModelFile
+from maxmargin.cli._options import with_options
 from maxmargin.cli._results import certificate_record, print_json
 from maxmargin.errors import ModelFileError
 
 
+@with_options
 def certify(
     model: ModelFile,
-    files: _data.Files,
-    format: _data.Format = None,  # noqa: A002 - the name of the option
-    label: _data.Label = None,
-    labels: _data.LabelFiles = None,
-    skip_bad_rows: _data.SkipBadRows = 0,
-    cache: _data.Cache = None,
-    n_jobs: _data.Threads = None,
-    quiet: _data.Quiet = False,
-    json: _data.Json = False,
+    files: Files,
+    opening: Opening,
     require: Annotated[
         float | None, typer.Option("--require", help="Fail (exit code 3) where the relative gap is above this.")
     ] = None,
+    skip_bad_rows: SkipBadRows = 0,
+    json: Json = False,
 ) -> None:
     """Recompute the certificate of a model from its training data; an error where a number disagrees."""
     from maxmargin import load
@@ -38,8 +34,7 @@ def certify(
             "or the file is LIBSVM's or LIBLINEAR's, which does not say what was solved."
         )
     n_features = getattr(machine, "n_features_in_", None)
-    opening = Opening(files, format, label, labels, skip_bad_rows, cache, n_jobs, quiet, n_features=n_features)
-    with opening.source() as source:
+    with opening.source(files, skip_bad_rows=skip_bad_rows, n_features=n_features) as source:
         seen = _verified(machine, source)
     if json:
         print_json({"model": str(model), "confirmed": True, "certificate": certificate_record(seen)})

@@ -7,26 +7,22 @@ from typing import Annotated
 
 import typer
 
-from maxmargin.cli import _data
-from maxmargin.cli._data import Opening, tell
+from maxmargin.cli._data import Opening, SkipBadRows, tell
+from maxmargin.cli._options import with_options
 from maxmargin.errors import ParameterError
 
 
+@with_options
 def convert(
     files: Annotated[list[Path], typer.Argument(help="Data files, then the file to write.")],
+    opening: Opening,
     to: Annotated[
         str | None, typer.Option("--to", help="libsvm, csv, numpy or blocks; by the name of the new file if not given.")
     ] = None,
     sort: Annotated[
         bool, typer.Option("--sort", help="Repair LIBSVM text whose columns are not in order (one file to another).")
     ] = False,
-    format: _data.Format = None,  # noqa: A002 - the name of the option
-    label: _data.Label = None,
-    labels: _data.LabelFiles = None,
-    skip_bad_rows: _data.SkipBadRows = 0,
-    cache: _data.Cache = None,
-    n_jobs: _data.Threads = None,
-    quiet: _data.Quiet = False,
+    skip_bad_rows: SkipBadRows = 0,
 ) -> None:
     """Write data in another format; the new file appears when it is complete."""
     from maxmargin.data.replacing import replacing
@@ -44,8 +40,8 @@ def convert(
         return
     from maxmargin.data.writing import format_by_name, write_rows
 
-    with Opening(sources, format, label, labels, skip_bad_rows, cache, n_jobs, quiet).source() as source:
+    with opening.source(sources, skip_bad_rows=skip_bad_rows, needs_labels=False) as source:
         with replacing(target) as file:
             write_rows(source, file, to or format_by_name(target))
-        if not quiet:
+        if not opening.quiet:
             tell(f"{source.n_rows:,} rows, {source.n_features:,} features: {target}")

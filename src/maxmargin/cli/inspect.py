@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from maxmargin.cli import _data
-from maxmargin.cli._data import Opening
+from maxmargin.cli._data import Json, Opening
+from maxmargin.cli._options import with_options
 from maxmargin.cli._results import certificate_record, print_json, print_table, word
 from maxmargin.errors import DataError
 
@@ -16,21 +16,17 @@ _MANY_PROBLEMS = 1_000_000
 _SHOWN = 10
 
 
+@with_options
 def inspect(
     file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="A data file or a model file.")],
-    format: _data.Format = None,  # noqa: A002 - the name of the option
-    label: _data.Label = None,
-    labels: _data.LabelFiles = None,
-    cache: _data.Cache = None,
-    quiet: _data.Quiet = False,
-    json: _data.Json = False,
+    opening: Opening,
+    json: Json = False,
 ) -> None:
     """Show shape, sparsity, labels and first problems of data; kind, size and certificate of a model."""
     if _is_model(file):
         record = _about_model(file)
     else:
-        opening = Opening([file], format, label, labels, _MANY_PROBLEMS, cache, quiet=quiet, tells_problems=False)
-        with opening.source() as source:
+        with opening.source([file], skip_bad_rows=_MANY_PROBLEMS, needs_labels=False, tells_problems=False) as source:
             record = _about_data(source)
     if json:
         print_json(record)
@@ -43,7 +39,8 @@ def inspect(
         print()
         print_table(["label", "rows"], [[str(name), f"{count:,}"] for name, count in record["labels"].items()])
     if record.get("problems"):
-        print(f"\n{record['bad rows']:,} malformed rows; the first:")
+        count = record["bad rows"]
+        print("\n1 malformed row:" if count == 1 else f"\n{count:,} malformed rows; the first:")
         for problem in record["problems"]:
             print(f"  {problem}")
     if record.get("certificate"):
@@ -90,7 +87,7 @@ def _about_data(source: Any) -> dict[str, Any]:
     from scipy import sparse
 
     entries, least, largest, is_sparse = 0, np.inf, -np.inf, False
-    for block in source:
+    for block in source.scan():
         is_sparse = sparse.issparse(block.X)
         values = block.X.data if is_sparse else block.X
         entries += int(np.count_nonzero(values))
@@ -107,6 +104,10 @@ def _about_data(source: Any) -> dict[str, Any]:
         "least value": least,
         "largest value": largest,
     }
+    problems = source.skipped
+    record |= {"bad rows": len(problems), "problems": list(problems[:_SHOWN])}
+    if not source.has_labels:
+        return {**record, "different labels": "none: all columns are features (name the label's with --label)"}
     try:
         classes = source.classes
     except DataError:  # too many different labels to be classes
@@ -117,8 +118,7 @@ def _about_data(source: Any) -> dict[str, Any]:
         most = np.argsort(-counts, kind="stable")[:_SHOWN]
         record["different labels"] = len(classes)
         record["labels"] = {word(classes[k]): int(counts[k]) for k in most}
-    problems = source.skipped
-    return {**record, "bad rows": len(problems), "problems": list(problems[:_SHOWN])}
+    return record
 
 
 def _words(value: Any) -> str:

@@ -7,55 +7,34 @@ from typing import Annotated, Any
 
 import typer
 
-from maxmargin.cli import _data, _machines
-from maxmargin.cli._data import Opening, in_memory
+from maxmargin.cli._data import Files, Json, Opening, SkipBadRows, in_memory
+from maxmargin.cli._machines import Gamma, Machine, numbers, width
+from maxmargin.cli._options import with_options
 from maxmargin.cli._results import certificate_record, print_json, print_table
 
 
+@with_options
 def path(
-    files: _data.Files,
-    kernel: _machines.Kernel = None,
-    C: Annotated[str, typer.Option("--C", help="Costs, with commas between them.")] = "0.01,0.1,1,10,100",
-    gamma: _machines.Gamma = "scale",
-    degree: _machines.Degree = 3,
-    coef0: _machines.Coef0 = 0.0,
-    loss: _machines.Loss = None,
-    regression: _machines.IsRegression = False,
-    epsilon: _machines.Epsilon = 0.1,
-    class_weight: _machines.ClassWeight = None,
-    intercept: _machines.InterceptKind = "free",
-    tol: _machines.Tol = 1e-4,
+    *,
+    files: Files,
+    opening: Opening,
+    C: Annotated[
+        str, typer.Option("--C", help="Costs, with commas between them.", rich_help_panel="Machine")
+    ] = "0.01,0.1,1,10,100",
+    gamma: Gamma = "scale",
+    machine: Machine,
     plot: Annotated[
         Path | None, typer.Option("--plot", help="Draw the coefficients against C (linear machines).")
     ] = None,
-    format: _data.Format = None,  # noqa: A002 - the name of the option
-    label: _data.Label = None,
-    labels: _data.LabelFiles = None,
-    skip_bad_rows: _data.SkipBadRows = 0,
-    cache: _data.Cache = None,
-    n_jobs: _data.Threads = None,
-    quiet: _data.Quiet = False,
-    json: _data.Json = False,
+    skip_bad_rows: SkipBadRows = 0,
+    json: Json = False,
 ) -> None:
     """Train along a grid of C, each machine from the one before it; a line for each."""
     from maxmargin.evaluate import path as path_along
 
-    machine = _machines.Machine(
-        kernel=kernel,
-        gamma=gamma,
-        degree=degree,
-        coef0=coef0,
-        loss=loss,
-        regression=regression,
-        epsilon=epsilon,
-        class_weight=class_weight,
-        intercept=intercept,
-        tol=tol,
-        n_jobs=n_jobs,
-    )
-    estimator = machine.estimator()
-    costs = _machines.numbers("C", C)
-    with Opening(files, format, label, labels, skip_bad_rows, cache, n_jobs, quiet).source() as source:
+    estimator = machine.estimator(gamma=width(gamma), n_jobs=opening.n_jobs)
+    costs = numbers("C", C)
+    with opening.source(files, skip_bad_rows=skip_bad_rows) as source:
         X, y = in_memory(source)
     found = path_along(estimator, X, y, C=costs)
     scores = [float(model.score(X, y)) for model in found]

@@ -10,9 +10,9 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from maxmargin.cli import _data
-from maxmargin.cli._data import Opening, tell
-from maxmargin.cli._models import ModelFile, fitted_columns, load_for, unknown_columns
+from maxmargin.cli._data import Files, Json, Opening, SkipBadRows, tell
+from maxmargin.cli._models import ModelFile, fitted_columns, load_for
+from maxmargin.cli._options import with_options
 from maxmargin.cli._results import print_json, word
 from maxmargin.errors import ParameterError
 
@@ -20,50 +20,48 @@ if TYPE_CHECKING:
     from maxmargin._types import Labels, Matrix, Rows
 
 
+@with_options
 def predict(
     model: ModelFile,
-    files: _data.Files,
+    files: Files,
+    opening: Opening,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", dir_okay=False, help="Where to write; stdout if not given.")
     ] = None,
     scores: Annotated[bool, typer.Option("--scores", help="Add the scores f(x) to each line.")] = False,
     probability: Annotated[bool, typer.Option("--probability", help="Add the probabilities of the classes.")] = False,
-    format: _data.Format = None,  # noqa: A002 - the name of the option
-    label: _data.Label = None,
-    labels: _data.LabelFiles = None,
-    skip_bad_rows: _data.SkipBadRows = 0,
-    cache: _data.Cache = None,
-    n_jobs: _data.Threads = None,
-    quiet: _data.Quiet = False,
-    json: _data.Json = False,
+    skip_bad_rows: SkipBadRows = 0,
+    json: Json = False,
 ) -> None:
-    """Predict the rows of a file, one line each; how many labels agree is told on stderr."""
+    """Predict the rows of a file, one line each; how many labels agree is told on stderr, where the file has labels."""
     if json and output is None:
         raise ParameterError("--json puts a summary on stdout, so the predictions need a file: give --output.")
-    opening = Opening(files, format, label, labels, skip_bad_rows, cache, n_jobs, quiet)
-    with opening.source() as source:
-        machine = load_for(model, source.n_features)
-        if extra := unknown_columns(machine, source.n_features):
-            tell(f"{extra:,} columns that the model has never seen are left out.")
-        judge = _Judge(machine)
+    with opening.source(files, skip_bad_rows=skip_bad_rows, needs_labels=False) as source:
+        machine = load_for(model, source, files)
+        if not source.has_labels and not opening.quiet:
+            tell(f"no labels: all {source.n_features:,} columns are features (else name the label's with --label).")
+        judge = _Judge(machine, source)
         with _writing(output) as file:
-            for block in source:
+            for block in source.scan():
                 X = fitted_columns(machine, block.X)
                 found = machine.predict(X)
                 judge.add(found, block.y)
                 _write(file, found, _columns(machine, X, scores=scores, probability=probability))
+        skipped = len(source.skipped)
     if json:
-        print_json({"rows": judge.n_rows, judge.name: judge.score, "output": str(output)})
-    elif not quiet:
-        tell(f"{judge.n_rows:,} rows, {judge.name} {judge.score:.6g}")
+        print_json({"rows": judge.n_rows, **judge.record(), "skipped": skipped, "output": str(output)})
+    elif not opening.quiet:
+        told = "".join(f", {name} {score:.6g}" for name, score in judge.record().items())
+        tell(f"{judge.n_rows:,} rows{told}")
 
 
 class _Judge:
     """How well predictions agree with the labels of a file: accuracy, or R^2 of numbers, one block after the other."""
 
-    def __init__(self, model: Any):
+    def __init__(self, model: Any, source: Any):
         from sklearn.base import OutlierMixin
 
+        self.has_labels = source.has_labels
         self.is_classifier = hasattr(model, "classes_") or isinstance(model, OutlierMixin)
         self.name = "accuracy" if self.is_classifier else "r2"
         self.n_rows, self._right = 0, 0
@@ -74,6 +72,8 @@ class _Judge:
         import numpy as np
 
         self.n_rows += len(y)
+        if not self.has_labels:
+            return
         if self.is_classifier:
             self._right += int(np.sum(found == y))
             return
@@ -83,9 +83,11 @@ class _Judge:
         self._sum += float(np.sum(y))
         self._squares += float(np.sum(np.square(y, dtype=np.float64)))
 
-    @property
-    def score(self) -> float:
-        """Accuracy or R^2."""
+    def record(self) -> dict[str, float]:
+        """Accuracy or R^2 by its name; nothing where there are no labels."""
+        return {self.name: self._score()} if self.has_labels else {}
+
+    def _score(self) -> float:
         if self.is_classifier:
             return self._right / max(1, self.n_rows)
         total = self._squares - self._sum**2 / max(1, self.n_rows)

@@ -7,10 +7,9 @@ a temporary directory first, which is removed at the end.
 from __future__ import annotations
 
 import shutil
-import tempfile
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,18 +20,21 @@ from scipy.sparse import csr_matrix
 from maxmargin._types import Labels
 from maxmargin.data.batches import Batch, Found, make_batch
 from maxmargin.data.input_files import InputFiles
-from maxmargin.data.labels import ArrayLabels
+from maxmargin.data.labels import NO_LABELS, ArrayLabels, no_codes
+from maxmargin.data.temporary import TemporaryFolder
 from maxmargin.errors import DataError, ParameterError
 
 _BATCH_BYTES = 16 << 20
 
 
 class ArrayFileInput(InputFiles):
-    """Rows of .npy or .npz files; labels from as many other files, from one array, or from the archives themselves."""
+    """Rows of .npy or .npz files; labels from as many other files, from one array, from the archives, or no labels."""
 
     def __init__(self, paths: Sequence[Path], dtype: np.dtype[Any], labels: Any):
         paths_of_labels = _paths_of_labels(labels, len(paths))
-        super().__init__([*paths, *(paths_of_labels or [])], f"arrays {dtype} {_text_of(labels, paths_of_labels)}")
+        has_labels = labels is not None or _has_labels(paths[0])
+        settings = f"arrays {dtype} {_text_of(labels, paths_of_labels)}"
+        super().__init__([*paths, *(paths_of_labels or [])], settings, has_labels)
         self._files = list(paths)
         self._paths_of_labels = paths_of_labels
         self._given = None if labels is None or paths_of_labels is not None else np.asarray(labels)
@@ -44,46 +46,65 @@ class ArrayFileInput(InputFiles):
         self._labels = ArrayLabels()
         row = 0
         for number, path in enumerate(self._files):
-            with tempfile.TemporaryDirectory(prefix="maxmargin-") as folder:
-                arrays = _mapped(path, Path(folder))
-                y = self._labels_of(number, row, arrays)
+            with TemporaryFolder() as folder:
+                arrays = _mapped(path, folder.path)
+                y = self.labels_of(number, row, _count_rows(arrays), arrays)
                 first = row
                 for batch in self._of_arrays(arrays, y, path):
                     row += len(batch.labels)
                     self.at(path.stat().st_size * (row - first) // _count_rows(arrays))
                     yield batch
             self.file_done(number)
-        if self._given is not None and row != len(self._given):
-            raise DataError(f"{self}: {row} rows, but {len(self._given)} labels were given; one a row is needed.")
+        self.check_all_used(row)
 
     def found(self) -> Found:
         """The labels met."""
-        return Found(self._labels.table())
+        return Found(self._labels.table() if self.has_labels else NO_LABELS)
 
-    def _labels_of(self, number: int, row: int, arrays: dict[str, NDArray[Any]]) -> Labels:
+    def labels_of(self, number: int, row: int, n_rows: int, arrays: Mapping[str, NDArray[Any]]) -> Labels | None:
+        """Labels of a file whose first row is row `row` of all; `arrays` are those in the file."""
+        path, y = self._files[number], None
+        if not self.has_labels:
+            if "y" in arrays:
+                raise DataError(f"{path} has labels, the files before have none. Open them one kind at a time.")
+            return None
         if self._paths_of_labels is not None:
-            return _load(self._paths_of_labels[number])
-        if self._given is not None:
-            return self._given[row:]
-        if "y" not in arrays:
-            raise ParameterError(
-                f"{self._files[number]} has no labels. Pass labels=, an array or the path of a .npy file; an archive "
-                "may hold them as the array y."
-            )
-        return arrays["y"]
+            y = _load(self._paths_of_labels[number])
+        elif self._given is not None:
+            y = self._given[row : row + n_rows]
+        elif "y" in arrays:
+            y = arrays["y"]
+        else:
+            raise DataError(f"{path} has no labels, the files before have. Open them one kind at a time.")
+        if len(y) != n_rows:
+            raise DataError(f"{path}: {n_rows} rows, but {len(y)} labels; one a row is needed.")
+        return y
 
-    def _of_arrays(self, arrays: dict[str, NDArray[Any]], y: Labels, path: Path) -> Iterator[Batch]:
+    def check_all_used(self, n_rows: int) -> None:
+        """Refuse more labels than rows."""
+        if self._given is not None and n_rows != len(self._given):
+            raise DataError(f"{self}: {n_rows} rows, but {len(self._given)} labels were given; one a row is needed.")
+
+    def _of_arrays(self, arrays: dict[str, NDArray[Any]], y: Labels | None, path: Path) -> Iterator[Batch]:
         sparse = "indptr" in arrays
         n_rows = _count_rows(arrays)
-        if len(y) < n_rows or (self._given is None and len(y) != n_rows):
-            raise DataError(f"{path}: {n_rows} rows, but {len(y)} labels; one a row is needed.")
         first = 0
         while first < n_rows:
             last = _last_row(arrays, first, n_rows)
             rows = _csr_part(arrays, first, last) if sparse else np.asarray(arrays["X"][first:last])
             where = f"{path}, rows {first} to {last - 1}"
-            yield make_batch(rows, self._labels.encode(np.asarray(y[first:last]), where), self._dtype, where)
+            codes = no_codes(last - first) if y is None else self._labels.encode(np.asarray(y[first:last]), where)
+            yield make_batch(rows, codes, self._dtype, where)
             first = last
+
+
+def _has_labels(path: Path) -> bool:
+    """Whether a file is an archive with labels in it."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return "y.npy" in archive.namelist()
+    except zipfile.BadZipFile:  # a .npy, or damaged, which is told when the rows are read
+        return False
 
 
 def _paths_of_labels(labels: Any, count: int) -> list[Path] | None:

@@ -9,27 +9,35 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin.data.batches import Batch, Found, make_batch
-from maxmargin.data.input_files import InputFiles
-from maxmargin.data.labels import ArrayLabels
-from maxmargin.errors import DataError, MissingExtraError, ParameterError
+from maxmargin.data.batches import Batch, Found
+from maxmargin.data.input_files import BadRows, InputFiles
+from maxmargin.data.labels import NO_LABELS, ArrayLabels, no_codes
+from maxmargin.errors import DataError, MissingExtraError
 
 _BATCH_BYTES = 16 << 20
 
 
 class ArrowInput(InputFiles):
-    """Rows of Parquet or Arrow IPC files: numbers in all columns but the one with the label."""
+    """Rows of Parquet or Arrow IPC files: numbers in all columns but the one with the label, if there is one."""
 
-    def __init__(self, paths: Sequence[Path], dtype: np.dtype[Any], label: str | int | None, parquet: bool):
-        super().__init__(paths, f"arrow {dtype} {label!r}")
+    def __init__(
+        self,
+        paths: Sequence[Path],
+        dtype: np.dtype[Any],
+        label: str | int | None,
+        skip_bad_rows: int,
+        parquet: bool,
+    ):
+        super().__init__(paths, f"arrow {dtype} {label!r} {skip_bad_rows}", label is not None)
         self._dtype = dtype
         self._label = label
+        self._skip_bad_rows = skip_bad_rows
         self._parquet = parquet
 
     def batches(self) -> Iterator[Batch]:
         """All rows, one file after the other, with the same columns."""
         self.begin()
-        self._labels = ArrayLabels()
+        self._bad, self._labels = BadRows(self._skip_bad_rows), ArrayLabels()
         names: list[str] | None = None
         for number, path in enumerate(self.paths):
             row = 0
@@ -40,58 +48,99 @@ class ArrowInput(InputFiles):
                 step = _rows_at_a_time(len(names))
                 for first in range(0, table.num_rows, step):
                     part = table.slice(first, step)
-                    yield self._batch(part, f"{path}, rows {row} to {row + part.num_rows - 1}", path)
+                    yield self._batch(part, row, path)
                     row += part.num_rows
             self.file_done(number)
 
     def found(self) -> Found:
-        """The labels met."""
-        return Found(self._labels.table())
+        """The labels met, and the rows left out."""
+        labels = self._labels.table() if self.has_labels else NO_LABELS
+        return Found(labels, 0, tuple(self._bad.messages))
 
     def _tables(self, path: Path) -> Iterator[Any]:
-        """Record batches of a file."""
+        """Record batches of a file, which note how far it was read."""
         try:
             import pyarrow
             from pyarrow import ipc, parquet
         except ImportError as error:
             raise MissingExtraError("pyarrow", "files") from error
+        size = path.stat().st_size
         try:
             if self._parquet:
                 with parquet.ParquetFile(path) as file:
-                    yield from file.iter_batches(batch_size=_rows_at_a_time(len(file.schema_arrow)))
+                    rows = 0
+                    for table in file.iter_batches(batch_size=_rows_at_a_time(len(file.schema_arrow))):
+                        rows += table.num_rows
+                        self.at(size * rows // file.metadata.num_rows)
+                        yield table
                 return
             with pyarrow.memory_map(str(path)) as mapped:
                 try:
                     reader = ipc.open_file(mapped)
                 except pyarrow.ArrowInvalid:  # the other of the two formats has no end mark
                     mapped.seek(0)
-                    yield from ipc.open_stream(mapped)
+                    for table in ipc.open_stream(mapped):
+                        self.at(mapped.tell())
+                        yield table
                     return
                 for k in range(reader.num_record_batches):
+                    self.at(size * (k + 1) // reader.num_record_batches)
                     yield reader.get_batch(k)
         except (pyarrow.ArrowException, OSError) as error:
             raise DataError(f"{path} cannot be read ({error}). Is it complete, and of the format named?") from None
 
-    def _batch(self, table: Any, where: str, path: Path) -> Batch:
+    def _batch(self, table: Any, first: int, path: Path) -> Batch:
+        """Rows of a table that begins with row `first` of the file, less those that cannot be used."""
         names = table.schema.names
         label = self._label_column(names, path)
         features = [place for place in range(len(names)) if place != label]
+        where = f"{path}, rows {first} to {first + table.num_rows - 1}"
         X = np.empty((table.num_rows, len(features)), dtype=self._dtype)
         for column, place in enumerate(features):
             with np.errstate(over="ignore"):  # what becomes infinite is found and named below
-                X[:, column] = _numbers(table.column(place), names[place], where)
-        labels = table.column(label)
-        if labels.null_count:
-            raise DataError(f"{where}: the label {names[label]!r} is null in {labels.null_count} rows. Leave them out.")
-        codes = self._labels.encode(_labels(labels), where)
-        return make_batch(X, codes, self._dtype, where, lambda column: repr(names[features[column]]))
+                X[:, column] = self._numbers(table.column(place), names[place], where)
+        fine = np.isfinite(X).all(axis=1)
+        if label >= 0:
+            fine &= _is_label(table.column(label))
+        rows = np.flatnonzero(fine)
+        for row in np.flatnonzero(~fine).tolist():
+            self._bad.add(f"{path}, row {first + row}: {self._problem(table, row, label)}")
+        if len(rows) < len(X):
+            X = X[rows]
+        codes = no_codes(len(X))
+        if label >= 0:
+            codes = self._labels.encode(_values(table.column(label).take(rows)), where)
+        return Batch(X, None, None, codes, n_columns=len(features))
+
+    def _numbers(self, column: Any, name: str, where: str) -> NDArray[Any]:
+        """Numbers of a column, NaN where it is null."""
+        values = _values(column.cast("int8") if str(column.type) == "bool" else column)
+        if values.dtype.kind not in "fiu":
+            hint = "" if self.has_labels else f", or is it the label? Then pass label={name!r}"
+            raise DataError(
+                f"{where}: column {name!r} is of type {column.type}; features must be numbers. Encode it{hint}."
+            )
+        return values
+
+    def _problem(self, table: Any, row: int, label: int) -> str:
+        """What is wrong with a row, in words."""
+        for place, name in enumerate(table.schema.names):
+            what = f"the label {name!r}" if place == label else f"column {name!r}"
+            value = table.column(place)[row]
+            if not value.is_valid:
+                return f"{what} is null. Fill it in, or leave the row out."
+            number = value.as_py()
+            with np.errstate(over="ignore"):
+                if isinstance(number, float) and not np.isfinite(np.float64(number)):
+                    return f"{what} is {number}; it must be finite. Fill it in, or leave the row out."
+                if place != label and not np.isfinite(self._dtype.type(number)):
+                    return f'{what} has {number}, which is beyond {self._dtype}; dtype="float64" holds more.'
+        raise AssertionError("a row without a problem was refused")
 
     def _label_column(self, names: list[str], path: Path) -> int:
+        """Place of the label; -1 where there is none."""
         if self._label is None:
-            raise ParameterError(
-                f"{path}: say which column is the label, by name or by position: label={names[-1]!r} or label=-1. "
-                f"Found: {', '.join(map(repr, names[:20]))}."
-            )
+            return -1
         if isinstance(self._label, str):
             if self._label not in names:
                 raise DataError(f"{path}: no column is called {self._label!r}. Found: {', '.join(map(repr, names))}.")
@@ -105,18 +154,13 @@ def _rows_at_a_time(columns: int) -> int:
     return max(1, _BATCH_BYTES // (8 * columns))
 
 
-def _numbers(column: Any, name: str, where: str) -> NDArray[Any]:
-    if column.null_count:
-        raise DataError(
-            f"{where}: column {name!r} is null in {column.null_count} rows. Fill them in or leave them out."
-        )
+def _values(column: Any) -> NDArray[Any]:
     values: NDArray[Any] = column.to_numpy(zero_copy_only=False)
-    if values.dtype.kind not in "fiub":
-        raise DataError(f"{where}: column {name!r} is of type {column.type}; features must be numbers. Encode it.")
     return values
 
 
-def _labels(column: Any) -> NDArray[Any]:
-    """Labels as an array of numbers, booleans or strings."""
-    values: NDArray[Any] = column.to_numpy(zero_copy_only=False)
-    return values
+def _is_label(column: Any) -> NDArray[np.bool_]:
+    """Which labels are there, and finite where they are numbers."""
+    there = _values(column.is_valid())
+    values = _values(column)
+    return np.asarray(there & np.isfinite(values)) if values.dtype.kind == "f" else there

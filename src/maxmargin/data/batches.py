@@ -18,8 +18,8 @@ from maxmargin.errors import DataError, DataTypeError
 class Batch(NamedTuple):
     """Some rows: a matrix of values, or CSR with `columns` and `starts`; a code or a number, and maybe a weight, each.
 
-    Entries starts[i] to starts[i + 1] - 1 belong to row i. There are at least `n_columns` columns, and as many as the
-    entries need. The arrays are valid until the next batch is asked for.
+    Row i has the entries from starts[i] on, up to starts[i + 1], both counted from starts[0]. There are at least
+    `n_columns` columns, and as many as the entries need. The arrays are valid until the next batch is asked for.
     """
 
     values: NDArray[Any]
@@ -35,9 +35,16 @@ class Batch(NamedTuple):
         labels = self.labels[first:last]
         if self.starts is None or self.columns is None:
             return Batch(self.values[first:last], None, None, labels, weight, self.n_columns)
-        span = slice(int(self.starts[first]), int(self.starts[last]))
         starts = self.starts[first : last + 1]
+        origin = self.starts[0]  # this may be a part itself
+        span = slice(int(starts[0] - origin), int(starts[-1] - origin))
         return Batch(self.values[span], self.columns[span], starts, labels, weight, self.n_columns)
+
+    def without(self, rows: Sequence[int]) -> Iterator[Batch]:
+        """The rows between the given ones, which increase."""
+        for before, row in zip([-1, *rows], [*rows, len(self.labels)], strict=True):
+            if row > before + 1:
+                yield self.part(before + 1, row)
 
     def labelled(self, parts: Sequence[NDArray[Any]]) -> Iterator[Batch]:
         """The rows in as many batches as there are arrays of labels, which belong to them in order."""
@@ -85,6 +92,10 @@ class Input(Protocol):
     def key(self) -> str | None:
         """A text that changes when the rows may have; None where nothing can be told before they are read."""
 
+    @property
+    def has_labels(self) -> bool:
+        """Whether the rows have labels; known before they are read."""
+
     def __str__(self) -> str:
         """Its name, for a person."""
 
@@ -97,6 +108,7 @@ class IterableInput:
         self._dtype = dtype
         self.bytes_read = 0
         self.bytes_total: int | None = None
+        self.has_labels = True
 
     def __str__(self) -> str:
         return "batches"

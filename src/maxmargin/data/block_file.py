@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import weakref
-import zlib
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +14,9 @@ from scipy import sparse
 from maxmargin._types import Labels, Rows, Vector
 from maxmargin.data.block_format import BlockEntry, BlockIndex, read_index
 from maxmargin.data.labels import LabelTable
+from maxmargin.data.pieces import PIECE_BYTES, read_numbers
 from maxmargin.data.source import Block
 from maxmargin.errors import DataError
-
-_PIECE_BYTES = 1 << 20  # read, then summed up while it is still in the cache
 
 
 class BlockBuffers:
@@ -34,7 +32,7 @@ class BlockBuffers:
         self.labels = np.empty(8 * most.rows, dtype=np.uint8)
         self.y = np.empty(most.rows)
         self.weight = np.ones(most.rows)
-        self.piece = np.empty(_PIECE_BYTES, dtype=np.uint8)
+        self.piece = np.empty(PIECE_BYTES, dtype=np.uint8)
 
     def close(self) -> None:
         """Close the file."""
@@ -77,11 +75,9 @@ class BlockFile:
         for name, kind, count, offset in block.sections(self.index)[:3]:
             into.file.seek(offset)
             target = getattr(into, name)[:count]
-            if target.dtype == np.dtype(kind):
-                crc = self._fill(into, target.view(np.uint8), crc, k)
-            else:
-                crc = self._widen(into, target, np.dtype(kind), crc, k)
-        self._check(crc == block.crc_rows, k)
+            crc = self._read(into, target, np.dtype(kind), crc, k)
+        if crc != block.crc_rows:
+            raise self._damaged(k)
         if self.index.column_shift:
             columns = into.columns[: block.entries]
             np.add(columns, np.int32(self.index.column_shift), out=columns)
@@ -89,7 +85,7 @@ class BlockFile:
         y: Labels
         if codes.dtype == np.float64:
             y = codes
-        elif self.labels.kind == "number":
+        elif self.labels.kind in ("number", "none"):
             y = np.take(self.labels.labels, codes, out=into.y[: block.rows])
         else:
             y = self.labels.labels[codes]
@@ -111,40 +107,25 @@ class BlockFile:
         (_, kind, count, offset), (_, _, weights, weight_offset) = block.sections(self.index)[3:]
         codes = into.labels[: count * np.dtype(kind).itemsize]
         into.file.seek(offset)
-        crc = self._fill(into, codes, 0, k)
+        crc = self._read(into, codes, codes.dtype, 0, k)
         weight = into.weight[: block.rows]
         if weights:
             into.file.seek(weight_offset)
-            crc = self._fill(into, weight.view(np.uint8), crc, k)
-        self._check(crc == block.crc_labels, k)
+            crc = self._read(into, weight, weight.dtype, crc, k)
+        if crc != block.crc_labels:
+            raise self._damaged(k)
         return codes.view(kind), weight
 
-    def _fill(self, into: BlockBuffers, target: NDArray[np.uint8], crc: int, k: int) -> int:
-        """Read bytes from where the file stands, piece by piece; return the checksum continued."""
-        view = target.data
-        at = 0
-        while at < len(view):
-            piece = view[at : at + _PIECE_BYTES]
-            count = into.file.readinto(piece)
-            self._check(bool(count), k)
-            crc = zlib.crc32(piece[:count], crc)
-            at += count or 0
-        return crc
+    def _read(self, into: BlockBuffers, target: NDArray[Any], kind: np.dtype[Any], crc: int, k: int) -> int:
+        """Read numbers of block k from where the file stands; return the checksum continued."""
+        try:
+            return read_numbers(into.file, target, kind, into.piece, crc)
+        except EOFError:
+            raise self._damaged(k) from None
 
-    def _widen(self, into: BlockBuffers, target: NDArray[Any], kind: np.dtype[Any], crc: int, k: int) -> int:
-        """Read narrow numbers into a wider array, piece by piece; return the checksum continued."""
-        step = _PIECE_BYTES // kind.itemsize
-        for at in range(0, len(target), step):
-            wide = target[at : at + step]
-            narrow = into.piece[: len(wide) * kind.itemsize]
-            crc = self._fill(into, narrow, crc, k)
-            np.copyto(wide, narrow.view(kind))
-        return crc
-
-    def _check(self, fine: bool, k: int) -> None:
-        if not fine:
-            first, last = self.span(k)
-            raise DataError(
-                f"{self.path}: block {k} (rows {first} to {last - 1}) is damaged, its checksum differs. "
-                "Copy the file again from where it came, or delete it and read the data again."
-            )
+    def _damaged(self, k: int) -> DataError:
+        first, last = self.span(k)
+        return DataError(
+            f"{self.path}: block {k} (rows {first} to {last - 1}) is damaged, its checksum differs. "
+            "Copy the file again from where it came, or delete it and read the data again."
+        )

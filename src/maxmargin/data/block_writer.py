@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from maxmargin.data.batches import Batch, Input, ReadProgress
 from maxmargin.data.block_format import ALIGNMENT, MARK, BlockEntry, BlockIndex, aligned, write_index
 from maxmargin.data.labels import smallest_integer
-from maxmargin.data.replacing import replacing
+from maxmargin.data.replacing import is_full, replacing
 from maxmargin.errors import DataError
 
 ROW_BYTES = 20  # of a row beside its entries: 4 for its start, 8 for its label and 8 for its weight
@@ -32,12 +33,37 @@ def write_blocks(
 ) -> None:
     """Write all rows of an input to a new block file, which appears under its name only when it is complete."""
     with replacing(path) as file:
-        writer = _Writer(file, block_bytes, dtype)
-        for batch in rows.batches():
-            writer.add(batch)
-            if progress is not None:
-                progress(ReadProgress(rows.bytes_read, rows.bytes_total, writer.n_rows))
-        writer.end(rows, n_features)
+        try:
+            write_blocks_to(file, rows, block_bytes, dtype, n_features, progress)
+        except OSError as error:
+            if not is_full(error):
+                raise
+            raise OSError(error.errno, f"{error.strerror}. {_needed(file, rows)}", str(path)) from None
+
+
+def write_blocks_to(
+    file: BinaryIO,
+    rows: Input,
+    block_bytes: int,
+    dtype: np.dtype[Any],
+    n_features: int | None,
+    progress: Callable[[ReadProgress], object] | None = None,
+) -> None:
+    """Write all rows of an input to an open file, as a block file."""
+    writer = _Writer(file, block_bytes, dtype)
+    for batch in rows.batches():
+        writer.add(batch)
+        if progress is not None:
+            progress(ReadProgress(rows.bytes_read, rows.bytes_total, writer.n_rows))
+    writer.end(rows, n_features)
+
+
+def _needed(file: BinaryIO, rows: Input) -> str:
+    """What to do about a full disk. The input is read a little ahead of what is written, so the least is told."""
+    about = "more space"
+    if rows.bytes_total and rows.bytes_read:
+        about = f"at least {os.fstat(file.fileno()).st_size * rows.bytes_total / rows.bytes_read / 1e6:,.1f} MB"
+    return f"The block file needs {about}; nothing was left behind. Name a directory that has it by cache="
 
 
 class _Writer:

@@ -1,7 +1,8 @@
 """Comma-separated text, plain or compressed, as batches of dense rows.
 
 The separator is the one of comma, semicolon and tab that stands most often in the first line. The first line is a
-header when one of its cells, the label's aside, is not a number. All cells but the label's must be numbers.
+header when one of its cells, the label's aside, is not a number. All cells but the label's must be numbers; there need
+not be one with a label.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ import numpy as np
 from maxmargin._loops.text_cells import MALFORMED, UNFINISHED, CellProgress, CellSpace, read_cells
 from maxmargin.data.batches import Batch, Found
 from maxmargin.data.input_files import BadRows, InputFiles
-from maxmargin.data.labels import LabelTable
+from maxmargin.data.labelled_rows import labelled_rows
+from maxmargin.data.labels import NO_LABELS, LabelTable, no_codes
 from maxmargin.data.text_file import TextFile
-from maxmargin.data.text_labels import NUMBER, LabelError, TextLabels
-from maxmargin.errors import DataError, ParameterError
+from maxmargin.data.text_labels import NUMBER, TextLabels
+from maxmargin.errors import DataError
 
 CHUNK_BYTES = 4 << 20
 _BATCH_BYTES = 16 << 20
@@ -32,7 +34,13 @@ class _Shape(NamedTuple):
     separator: str
     cells: int
     label: int
+    """Place of the label's cell; -1 where there is none."""
     names: list[str] | None
+
+    @property
+    def width(self) -> int:
+        """Cells with features."""
+        return self.cells - (self.label >= 0)
 
     def name(self, cell: int) -> str:
         """Name of a column, for a person."""
@@ -51,7 +59,7 @@ class CsvInput(InputFiles):
         skip_bad_rows: int,
         chunk_bytes: int = CHUNK_BYTES,
     ):
-        super().__init__(paths, f"csv {dtype} {label!r} {n_features} {skip_bad_rows}")
+        super().__init__(paths, f"csv {dtype} {label!r} {n_features} {skip_bad_rows}", label is not None)
         self._dtype = dtype
         self._label = label
         self._n_features = n_features
@@ -62,7 +70,7 @@ class CsvInput(InputFiles):
         """All rows; each batch is overwritten by the next."""
         self.begin()
         self._bad, self._labels = BadRows(self._skip_bad_rows), TextLabels()
-        self._cells = None if self._n_features is None else self._n_features + 1
+        self._cells = None if self._n_features is None else self._n_features + self.has_labels
         self._names: list[str] | None = None
         for number, path in enumerate(self.paths):
             file = TextFile(path, min(self._chunk_bytes, max(64, 2 * path.stat().st_size)))
@@ -74,7 +82,7 @@ class CsvInput(InputFiles):
 
     def found(self) -> Found:
         """Labels and the rows left out; doubled quotes in a quoted label stand for one."""
-        table = self._labels.table()
+        table = self._labels.table() if self.has_labels else NO_LABELS
         if table.kind == "text":
             table = LabelTable("text", [label.replace('""', '"') for label in table.values], table.complete)
         return Found(table, 0, tuple(self._bad.messages))
@@ -92,7 +100,7 @@ class CsvInput(InputFiles):
                     file.consumed = at
                     continue
                 shape, is_header = self._look(file, at, lines)
-                space = _new_space(shape.cells - 1, self._dtype)
+                space = _new_space(shape.width, self._dtype)
                 if is_header:
                     lines += 1
                     at = file.line_end(at)
@@ -101,7 +109,7 @@ class CsvInput(InputFiles):
                 begin = done
                 done, reason = read_cells(file.text, file.end, ord(shape.separator), shape.label, done, space)
                 for entry, first, last, record in space.slow[: done.slow]:
-                    row, column = divmod(int(entry), shape.cells - 1)
+                    row, column = divmod(int(entry), shape.width)
                     space.values[row, column] = float(file.text[first:last].tobytes())
                     if not np.isfinite(space.values[row, column]):
                         before = begin.lines + file.lines_between(begin.at, int(record))
@@ -121,13 +129,16 @@ class CsvInput(InputFiles):
             file.consumed = done.at
 
     def _batches_of(self, file: TextFile, space: CellSpace, done: CellProgress, begin: CellProgress) -> Iterator[Batch]:
-        try:
-            labels = self._labels.encode(file.text, space.label_begin[: done.rows], space.label_end[: done.rows])
-        except LabelError as problem:
-            line = begin.lines + file.lines_between(begin.at, int(space.label_begin[problem.row])) + 1
-            raise DataError(f"{file.path}, line {line}: {problem}") from None
         values = space.values[: done.rows]
-        return Batch(values, None, None, space.label_begin, n_columns=values.shape[1]).labelled(labels)
+        batch = Batch(values, None, None, no_codes(done.rows), n_columns=values.shape[1])
+        if not self.has_labels:
+            return iter([batch])
+        begins, ends = space.label_begin[: done.rows], space.label_end[: done.rows]
+
+        def where(row: int) -> str:
+            return f"{file.path}, line {begin.lines + file.lines_between(begin.at, int(begins[row])) + 1}"
+
+        return labelled_rows(batch, self._labels, file.text, begins, ends, self._bad, where)
 
     def _look(self, file: TextFile, at: int, lines: int) -> tuple[_Shape, bool]:
         """Separator, columns and label of a file from its first line, and whether that is a header."""
@@ -142,20 +153,18 @@ class CsvInput(InputFiles):
             if place != label
         )
         if self._cells not in (None, len(cells)):
-            raise DataError(f"{where}: found {len(cells)} columns, expected {self._cells} with the label.")
+            with_label = " with the label" if self.has_labels else "; if one of them is the label, name it by label="
+            raise DataError(f"{where}: found {len(cells)} columns, expected {self._cells}{with_label}.")
         if is_header and self._names not in (None, cells):
             raise DataError(f"{where}: found columns {cells}, the files before had {self._names}.")
         self._cells, self._names = len(cells), cells if is_header else self._names
-        if len(cells) < 2:
+        if len(cells) == self.has_labels:
             raise DataError(f"{where}: found one column only; a label and at least one feature are needed.")
         return _Shape(separator, len(cells), label, cells if is_header else None), is_header
 
     def _label_cell(self, cells: list[str], where: str) -> int:
         if self._label is None:
-            raise ParameterError(
-                f"{where}: say which column is the label, by name or by position: label={cells[-1]!r} or label=-1. "
-                f"The first line reads {', '.join(map(repr, cells[:20]))}."
-            )
+            return -1
         if isinstance(self._label, str):
             if self._label not in cells:
                 raise DataError(f"{where}: no column is called {self._label!r}. Found: {', '.join(map(repr, cells))}.")
@@ -209,8 +218,11 @@ def _problem(record: bytes, shape: _Shape, dtype: np.dtype[Any]) -> str:
         if place == shape.label:
             continue
         word = cell.strip().encode(errors="replace")
+        if word.lstrip(b"+-").lower() in (b"nan", b"na", b"null", b"none", b"inf", b"infinity"):
+            return f"{shape.name(place)} has {cell!r}; values must be finite numbers. Fill it in, or leave the row out."
         if NUMBER.fullmatch(word) is None:
-            return f"{shape.name(place)} has {cell!r}, which is not a finite decimal number. Encode words as numbers."
+            what = f"{shape.name(place)} has {cell!r}, which is not a finite decimal number. Encode words as numbers"
+            return f"{what}." if shape.label >= 0 else f"{what}, or name the column by label= if it is the label."
         with np.errstate(over="ignore"):
             if not np.isfinite(dtype.type(float(word))):
                 wider = '; dtype="float64" holds more' if np.isfinite(float(word)) else ""

@@ -33,6 +33,11 @@ class DerivedSource(PulledSource):
         return self.source.n_blocks
 
     @property
+    def has_labels(self) -> bool:
+        """Whether the rows have labels."""
+        return self.source.has_labels
+
+    @property
     def classes(self) -> Labels:
         """The different labels, sorted."""
         return self.source.classes
@@ -61,6 +66,16 @@ class DerivedSource(PulledSource):
     def rows_read(self) -> int:
         """Rows read so far, by the source underneath."""
         return self.source.rows_read
+
+    @property
+    def n_bytes(self) -> int:
+        """About how many bytes all rows of the source underneath would take in memory."""
+        return self.source.n_bytes
+
+    @property
+    def skipped(self) -> tuple[str, ...]:
+        """What was wrong with each row that the source underneath left out."""
+        return self.source.skipped
 
     def span(self, k: int) -> tuple[int, int]:
         """First row of block k, and the first after it."""

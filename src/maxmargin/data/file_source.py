@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import os
 import secrets
-import shutil
-import tempfile
 import weakref
 from collections.abc import Callable
 from pathlib import Path
@@ -22,6 +20,7 @@ from maxmargin.data.batches import Input, ReadProgress
 from maxmargin.data.block_format import SUFFIX, read_index
 from maxmargin.data.block_writer import write_blocks
 from maxmargin.data.stored import StoredSource
+from maxmargin.data.temporary import TemporaryFolder
 from maxmargin.errors import ParameterError
 
 
@@ -51,12 +50,17 @@ class FileSource(StoredSource):
     def _title(self) -> str:
         return str(self._input)
 
+    @property
+    def has_labels(self) -> bool:
+        """Whether the rows have labels; nothing is read to tell."""
+        return self._input.has_labels
+
     def _made(self) -> Path:
         """Find the block file in the cache, or write it."""
         if self._cache is None:
-            folder = Path(tempfile.mkdtemp(prefix="maxmargin-"))
-            self._remove = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
-            path = folder / f"rows{SUFFIX}"
+            folder = TemporaryFolder()
+            self._remove = weakref.finalize(self, folder.remove)
+            path = folder.path / f"rows{SUFFIX}"
         else:
             key = self._input.key()
             if key is None:

@@ -15,8 +15,9 @@ _LOOKED_AT = 4096
 class InputFiles:
     """Files in order, with the bytes read from those that are done and from the one being read."""
 
-    def __init__(self, paths: Sequence[Path], settings: str):
+    def __init__(self, paths: Sequence[Path], settings: str, has_labels: bool = True):
         self.paths = list(paths)
+        self.has_labels = has_labels
         self._settings = settings
         self._sizes = [path.stat().st_size for path in self.paths]
         self._done = 0

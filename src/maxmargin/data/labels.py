@@ -26,8 +26,8 @@ MOST_LABELS = 65_536
 class LabelTable:
     """The label of every code.
 
-    `kind` is "number" (double precision), "integer", "boolean" or "text". `complete` says that every row has a code;
-    otherwise some have only a number.
+    `kind` is "number" (double precision), "integer", "boolean", "text", or "none" where the rows have no labels and
+    all of them the code 0. `complete` says that every row has a code; otherwise some have only a number.
     """
 
     kind: str
@@ -37,7 +37,7 @@ class LabelTable:
     @cached_property
     def labels(self) -> Labels:
         """Label of each code, in the user's kind."""
-        types = {"number": np.float64, "integer": np.int64, "boolean": np.bool_, "text": np.str_}
+        types = {"number": np.float64, "integer": np.int64, "boolean": np.bool_, "text": np.str_, "none": np.float64}
         return np.array(self.values, dtype=types[self.kind])
 
     @cached_property
@@ -54,6 +54,15 @@ class LabelTable:
     def _classes_and_places(self) -> tuple[Labels, NDArray[np.int64]]:
         classes, places = np.unique(self.labels, return_inverse=True)
         return classes, places
+
+
+NO_LABELS = LabelTable("none", [None])
+"""Of rows without labels: whoever asks for one gets NaN."""
+
+
+def no_codes(n_rows: int) -> NDArray[np.int8]:
+    """Codes of rows without labels."""
+    return np.zeros(n_rows, dtype=np.int8)
 
 
 def smallest_integer(count: int) -> Any:

@@ -45,6 +45,10 @@ def _problem_of_entry(
     index, colon, value = entry.partition(b":")
     if not colon:
         return "an entry must read index:value. Was a space or a colon lost?"
+    if index == b"qid":
+        return "a group must read qid:number, and may stand only right behind the label."
+    if not index:
+        return "no index stands in front of the colon. Was a space put there?"
     if re.fullmatch(rb"\d+", index) is None:
         return "an index must be a whole number of digits only, 1 or more (0 or more where columns count from 0)."
     column = int(index)
@@ -61,6 +65,12 @@ def _problem_of_entry(
         return f"index {column} follows {previous}; indices must increase. `maxmargin convert --sort` repairs the file."
     if value.lstrip(b"+-").lower() in (b"nan", b"inf", b"infinity"):
         return "values must be finite. Leave the entry out, or the row."
+    if not value:
+        return "no value stands behind the colon. Was a space put there?"
+    if b":" in value:
+        return "an entry has one colon, between index and value. Was a space lost?"
+    if NUMBER.fullmatch(value.replace(b",", b".")) is not None and b"," in value:
+        return "the decimal sign must be a point, as in 0.5."
     if NUMBER.fullmatch(value) is None:
         return "the value must be a decimal number such as 0.5 or -3e-7."
     with np.errstate(over="ignore"):

@@ -20,10 +20,10 @@ from maxmargin._loops.text_rows import Progress, RowSpace, read_rows
 from maxmargin.backends.threads import StopFlag, run_together, thread_count
 from maxmargin.data.batches import Batch, Found
 from maxmargin.data.input_files import BadRows, InputFiles
+from maxmargin.data.labelled_rows import labelled_rows
 from maxmargin.data.libsvm_lines import problem_of_line
 from maxmargin.data.text_file import TextFile
-from maxmargin.data.text_labels import LabelError, TextLabels
-from maxmargin.errors import DataError
+from maxmargin.data.text_labels import TextLabels
 
 PIECE_BYTES = 4 << 20  # of text for each thread: its rows stay in the outer caches until they are written
 _LARGEST = int(np.iinfo(np.int32).max)
@@ -122,15 +122,15 @@ class LibsvmInput(InputFiles):
     def _batches_of(self, file: TextFile, piece: _Piece, lines: int, begin: int) -> Iterator[Batch]:
         space, done = piece.space, piece.done
         label_begin, label_end = space.label_begin[: done.rows], space.label_end[: done.rows]
-        try:
-            labels = self._labels.encode(file.text, label_begin, label_end)
-        except LabelError as problem:
-            line = lines + file.lines_between(begin, int(label_begin[problem.row])) + 1
-            raise DataError(f"{file.path}, line {line}: {problem}") from None
         columns = space.columns[: done.entries]
         if self._rules.zero_based is None and done.entries:
             self._smallest = min(self._smallest, int(columns.min()))
-        return Batch(space.values[: done.entries], columns, space.starts[: done.rows + 1], label_begin).labelled(labels)
+
+        def where(row: int) -> str:
+            return f"{file.path}, line {lines + file.lines_between(begin, int(label_begin[row])) + 1}"
+
+        batch = Batch(space.values[: done.entries], columns, space.starts[: done.rows + 1], label_begin)
+        return labelled_rows(batch, self._labels, file.text, label_begin, label_end, self._bad, where)
 
 
 def _ignoring_the_flag(task: Callable[[], _Piece]) -> Callable[[StopFlag], _Piece]:

@@ -15,7 +15,8 @@ from maxmargin.data.batches import Input, IterableInput, ReadProgress
 from maxmargin.data.block_format import SUFFIX
 from maxmargin.data.byte_sizes import byte_count
 from maxmargin.data.file_source import FileSource
-from maxmargin.data.stored import BlockFileSource, StoredSource
+from maxmargin.data.pulled import PulledSource
+from maxmargin.data.stored import BlockFileSource
 from maxmargin.errors import DataError, DataTypeError, ParameterError, unknown_name
 
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
@@ -48,11 +49,12 @@ def open(  # noqa: A001 - the name is the public one, and is used as maxmargin.o
     zero_based: bool | str = "auto",
     n_jobs: int | None = None,
     progress: Callable[[ReadProgress], object] | None = None,
-) -> StoredSource:
+) -> PulledSource:
     """Open data that may be larger than memory, as a source of blocks to train from.
 
     Nothing is read at once. The first question that only the rows can answer reads the data once and writes them to a
-    compact block file, from which every later pass reads.
+    compact block file, from which every later pass reads. The rows of a .npy in C order, or of an .npz that is not
+    compressed, are read from where they lie, and nothing is written.
 
     Parameters
     ----------
@@ -63,9 +65,11 @@ def open(  # noqa: A001 - the name is the public one, and is used as maxmargin.o
         "libsvm", "csv", "parquet", "arrow", "numpy" or "blocks"; None goes by the ending of the name, and takes
         "libsvm" where it says nothing. Text may be compressed by gzip, bzip2, xz or Zstandard.
     label
-        Name or position of the column with the label, in CSV, Parquet and Arrow files.
+        Name or position of the column with the label, in CSV, Parquet and Arrow files. None means that all columns
+        are features: such rows can be predicted and mapped, not trained on.
     labels
-        Labels for .npy and .npz files: an array, or a path of a .npy file for each file of rows.
+        Labels for .npy and .npz files: an array, or a path of a .npy file for each file of rows. None takes the array y
+        of an archive, if it is there.
     memory
         Bytes that a block may take in memory.
     n_features
@@ -76,8 +80,8 @@ def open(  # noqa: A001 - the name is the public one, and is used as maxmargin.o
         Directory to keep the block file in, where it is found again as long as the data do not change. None uses a
         temporary directory, which is removed with the source.
     skip_bad_rows
-        So many malformed lines of LIBSVM or CSV text are left out, and listed in `source.skipped`; one more is an
-        error.
+        So many malformed rows of text, Parquet and Arrow files are left out, and listed in `source.skipped`; one more
+        is an error.
     zero_based
         Whether LIBSVM columns count from 0; "auto" finds out: they do when the index 0 occurs.
     n_jobs
@@ -87,7 +91,7 @@ def open(  # noqa: A001 - the name is the public one, and is used as maxmargin.o
 
     Returns
     -------
-    StoredSource
+    PulledSource
         With `n_rows`, `n_features`, `n_blocks`, `block(k)`, `classes`, `codes`, `y`, `head()`, `split()`, `map()`.
     """
     kind = np.dtype(dtype)
@@ -122,15 +126,20 @@ def open(  # noqa: A001 - the name is the public one, and is used as maxmargin.o
         _refuse("CSV text", labels=labels)
         rows = CsvInput(paths, kind, label, columns, skip)
     elif chosen == "numpy":
+        from maxmargin.data.array_file_source import ArrayFileSource
         from maxmargin.data.array_files import ArrayFileInput
+        from maxmargin.data.plain_matrix import plain_matrices
 
         _refuse("NumPy files", label=label)
         rows = ArrayFileInput(paths, kind, labels)
+        plain = plain_matrices(paths)
+        if plain is not None and columns in (None, plain[0].n_columns):
+            return ArrayFileSource(rows, plain, block_bytes, kind)
     else:
         from maxmargin.data.arrow_files import ArrowInput
 
         _refuse("Parquet and Arrow files", labels=labels)
-        rows = ArrowInput(paths, kind, label, chosen == "parquet")
+        rows = ArrowInput(paths, kind, label, skip, chosen == "parquet")
     return FileSource(rows, block_bytes, kind, columns, cache, progress)
 
 

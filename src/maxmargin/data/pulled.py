@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin._types import Labels, Rows, Vector
-from maxmargin.data.arrays import take_rows
+from maxmargin.data.first_rows import FirstRows
 from maxmargin.data.source import Block
-from maxmargin.errors import ParameterError
+from maxmargin.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
     from typing import Self
@@ -38,6 +38,16 @@ class PulledSource(ABC):
     @abstractmethod
     def n_blocks(self) -> int:
         """Number of blocks in a pass."""
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether blocks are CSR matrices."""
+        return not isinstance(self.block(0).X, np.ndarray)
+
+    @property
+    @abstractmethod
+    def has_labels(self) -> bool:
+        """Whether the rows have labels; without them `y`, `classes` and `codes` are errors, and a block's y is NaN."""
 
     @property
     @abstractmethod
@@ -68,6 +78,16 @@ class PulledSource(ABC):
     @abstractmethod
     def rows_read(self) -> int:
         """Rows handed out so far."""
+
+    @property
+    @abstractmethod
+    def n_bytes(self) -> int:
+        """About how many bytes all rows would take in memory."""
+
+    @property
+    def skipped(self) -> tuple[str, ...]:
+        """What was wrong with each row that was left out."""
+        return ()
 
     @abstractmethod
     def span(self, k: int) -> tuple[int, int]:
@@ -105,20 +125,34 @@ class PulledSource(ABC):
     def __exit__(self, *error: object) -> None:
         self.close()
 
+    def require_labels(self) -> None:
+        """Raise an error that says what to do where the rows have no labels."""
+        if not self.has_labels:
+            raise DataError(
+                f"{self!r} has no labels. Open it with label='name', or label=-1 for the last column, of CSV, Parquet "
+                "and Arrow files (--label on the command line); with labels= for NumPy files (--labels)."
+            )
+
+    def scan(self) -> Iterator[Block]:
+        """One pass in order through the same memory: a block is valid until the next is asked for."""
+        buffers = self.buffers()
+        try:
+            for k in range(self.n_blocks):
+                yield self.read(k, buffers)
+        finally:
+            buffers.close()
+
     def head(self, n: int = 5) -> tuple[Rows, Labels]:
         """The first n rows and their labels, from as many blocks as hold them."""
         if n < 1:
             raise ParameterError(f"n must be 1 or more, got n={n!r}.")
-        rows: list[Rows] = []
-        labels: list[Labels] = []
-        left = n
+        rows, labels = FirstRows(min(n, self.n_rows), self.n_features), []
         for block in self:
-            rows.append(take_rows(block.X, slice(0, left)))
-            labels.append(block.y[:left])
-            left -= len(labels[-1])
-            if left == 0:
+            labels.append(block.y[: rows.missing])
+            rows.add(block.X)
+            if rows.missing == 0:
                 break
-        return joined_rows(rows), np.concatenate(labels)
+        return rows.joined(), np.concatenate(labels)
 
     def map(self, feature_map: Transformer) -> MappedSource:
         """The same rows with their features expanded while they are read, and never stored.
@@ -134,14 +168,3 @@ class PulledSource(ABC):
         from maxmargin.data.split import split_source  # likewise
 
         return split_source(self, test, seed)
-
-
-def joined_rows(parts: list[Rows]) -> Rows:
-    """Rows of several blocks as one matrix."""
-    if len(parts) == 1:
-        return parts[0]
-    if isinstance(parts[0], np.ndarray):
-        return np.concatenate(parts)
-    from scipy import sparse
-
-    return sparse.vstack(parts, format="csr")

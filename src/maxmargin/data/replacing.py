@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
+
+from maxmargin.data.locks import lock
+
+_PATTERN = ".maxmargin-*.tmp"
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @contextmanager
@@ -15,12 +21,13 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a new binary file that takes the place of `path` when the block ends well.
 
     Until then, and for ever when the block raises, the old file is untouched. The bytes reach the disk
-    before the name does, so a crash leaves the old file or the new one, never half of either.
+    before the name does, so a crash leaves the old file or the new one, never half of either. What a process that was
+    killed left half written is removed by the next one that writes into the same directory.
     """
     target = Path(path).resolve()  # a symbolic link is followed, not replaced
-    temporary = target.with_name(f".maxmargin-{secrets.token_hex(8)}.tmp")  # same directory: os.replace is atomic
     try:
-        file = open(temporary, "xb")  # noqa: SIM115 - closed below, before the rename
+        _remove_leftovers(target.parent)
+        file, temporary = _new_file(target.parent)  # same directory: os.replace is atomic
     except OSError as error:
         raise OSError(error.errno, error.strerror, os.fspath(path)) from None  # in the name the caller knows
     try:
@@ -29,6 +36,42 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, target)
+    except OSError as error:
+        size = _size(temporary)
+        temporary.unlink(missing_ok=True)
+        if not is_full(error) or error.filename is not None:
+            raise
+        raise OSError(
+            error.errno, f"{error.strerror} after {size:,} bytes. Nothing was left behind; free some space", str(path)
+        ) from None
     except BaseException:  # Ctrl-C, too: nothing half written stays behind
         temporary.unlink(missing_ok=True)
         raise
+
+
+def is_full(error: OSError) -> bool:
+    """Whether the disk, or what a user may have of it, is full."""
+    return error.errno in _FULL
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
+
+
+def _new_file(directory: Path) -> tuple[BinaryIO, Path]:
+    """A new file that is locked as long as it is open, and so is no leftover to anybody else."""
+    while True:
+        path = directory / _PATTERN.replace("*", secrets.token_hex(8))
+        file = open(path, "xb")  # noqa: SIM115 - closed by the caller, before the rename
+        lock(file)
+        if os.fstat(file.fileno()).st_nlink:  # else it was taken for a leftover before it was locked
+            return file, path
+        file.close()
+
+
+def _remove_leftovers(directory: Path) -> None:
+    """Remove files that nobody writes any more."""
+    for path in directory.glob(_PATTERN):
+        with suppress(OSError), open(path, "rb") as file:  # gone meanwhile, or another user's
+            if lock(file):
+                path.unlink(missing_ok=True)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 import threading
 from abc import abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,9 +79,29 @@ class StoredSource(PulledSource):
         return len(self._opened.index.blocks)
 
     @property
+    def is_sparse(self) -> bool:
+        """Whether blocks are CSR matrices."""
+        return self._opened.index.sparse
+
+    @property
+    def has_labels(self) -> bool:
+        """Whether the rows have labels."""
+        return self._opened.labels.kind != "none"
+
+    @property
     def skipped(self) -> tuple[str, ...]:
         """What was wrong with each row that was left out."""
         return self._opened.index.skipped
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of the block file, which is about what all rows would take in memory."""
+        return self.path.stat().st_size
+
+    def write_blocks(self, file: BinaryIO) -> None:
+        """Copy the block file to an open file."""
+        with self.path.open("rb") as blocks:
+            shutil.copyfileobj(blocks, file, 1 << 20)
 
     @property
     def bytes_read(self) -> int:
@@ -138,13 +159,18 @@ class StoredSource(PulledSource):
 
     def _coded(self) -> BlockFile:
         """The block file, or an error where the labels are too many to be classes."""
-        file = self._opened
+        file = self._labelled()
         if not file.labels.complete:
             raise DataError(
                 f"{self!r} has more than {len(file.labels.values):,} different labels, too many for classes. "
                 "Train a regressor, or look whether the right column is the label."
             )
         return file
+
+    def _labelled(self) -> BlockFile:
+        """The block file, or an error where the rows have no labels."""
+        self.require_labels()
+        return self._opened
 
     def _all_labels(self, file: BlockFile) -> Iterator[tuple[int, int, NDArray[Any], Vector]]:
         """Rows, labels as they are stored and weights of one block after the other."""
@@ -158,7 +184,7 @@ class StoredSource(PulledSource):
     @property
     def y(self) -> Labels:
         """Labels of all rows, in the user's kind; made anew at each call."""
-        file = self._opened
+        file = self._labelled()
         if file.labels.complete:
             return np.asarray(self.classes[self.codes])
         y = np.empty(file.index.n_rows)

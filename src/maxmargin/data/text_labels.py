@@ -1,7 +1,8 @@
 """Codes for labels that stand in text, and what kind they turn out to be.
 
 As long as every label reads as a number all of them are numbers, and "1", "+1" and "1.0" are one class. With the first
-that does not, all of them are words.
+that does not, all of them are words. A label that is neither a finite number nor a word gets a code as well, but its
+rows must be left out.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ class TextLabels:
             np.zeros(most + 1, dtype=np.int64),
             np.empty(1 << 12, dtype=np.uint8),
         )
+        self._problems: dict[int, str] = {}
         self._known = 0
         self._words = 0
         self._complete = True
@@ -50,9 +52,7 @@ class TextLabels:
             before = self._known
             row, self._known = code_labels(text, begins, ends, row, len(begins), before, self._space, codes)
             for code in range(before, self._known):
-                problem = self._problem_of(code)
-                if problem is not None:
-                    raise LabelError(int(np.argmax(codes[:row] == code)), problem)
+                self._look_at(code)
             if row < len(begins):
                 self._make_room(int(ends[row] - begins[row]), row)
         parts: list[NDArray[Any]] = [codes[:row], self._numbers(text, begins, ends, row)]
@@ -61,18 +61,26 @@ class TextLabels:
     def _label(self, code: int) -> bytes:
         return bytes(self._space.pool[self._space.ends[code] : self._space.ends[code + 1]])
 
-    def _problem_of(self, code: int) -> str | None:
-        """What is wrong with a new label that is neither a finite number nor a word."""
+    def refused(self, codes: NDArray[Any]) -> list[tuple[int, str]]:
+        """Rows of a batch whose label cannot be used, and what is wrong with it."""
+        if not self._problems or codes.dtype.kind == "f":
+            return []
+        rows = np.flatnonzero(np.isin(codes, list(self._problems)))
+        return [(row, self._problems[int(codes[row])]) for row in rows.tolist()]
+
+    def _look_at(self, code: int) -> None:
+        """Note what kind a new label is of, or what is wrong with it."""
         label = self._label(code)
-        if NUMBER.fullmatch(label) is None:
+        if NUMBER.fullmatch(label) is not None:
+            if not math.isfinite(float(label)):
+                self._problems[code] = f"the label {label.decode()} is beyond double precision. Leave the row out."
+            return
+        try:
+            label.decode()
+        except UnicodeDecodeError:
+            self._problems[code] = f"the label {label!r} is not UTF-8. Save the file as UTF-8, or leave the row out."
+        else:
             self._words += 1
-            try:
-                label.decode()
-            except UnicodeDecodeError:
-                return f"the label {label!r} is not UTF-8. Save the file as UTF-8."
-        elif not math.isfinite(float(label)):
-            return f"the label {label.decode()} is beyond double precision. Leave the row out."
-        return None
 
     def _make_room(self, length: int, row: int) -> None:
         """A larger pool; or no more codes, where there are too many labels."""
@@ -106,6 +114,8 @@ class TextLabels:
     def table(self) -> LabelTable:
         """What the codes given so far stand for."""
         labels = [self._label(code) for code in range(self._known)]
+        for code in self._problems:  # no row has this code, so any label will do
+            labels[code] = next((labels[other] for other in range(self._known) if other not in self._problems), b"0")
         if self._words:
             return LabelTable("text", [label.decode() for label in labels], self._complete)
         return LabelTable("number", [float(label) for label in labels], self._complete)

@@ -5,12 +5,12 @@
     blocks               the block file itself, copied
     anything else        LIBSVM text: label, then index:value for what is not zero, indices from 1
 
-Numbers are written as short as they can be read back to the same value.
+Rows without labels have no such column and no y, and the label 0 in LIBSVM text, which needs one. Numbers are written
+as short as they can be read back to the same value.
 """
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any, BinaryIO
@@ -35,23 +35,22 @@ def format_by_name(path: Path) -> str:
 def write_rows(source: Any, file: BinaryIO, kind: str) -> None:
     """Write all rows of a source to an open file."""
     if kind == "libsvm":
-        _write_text(file, (line for block in source for line in libsvm_lines(block)))
+        _write_text(file, (line for block in source.scan() for line in libsvm_lines(block, source.has_labels)))
     elif kind == "csv":
         _write_text(file, _csv_lines(source))
     elif kind == "numpy":
         _write_arrays(file, source)
     elif kind == "blocks":
-        with source.path.open("rb") as blocks:
-            shutil.copyfileobj(blocks, file, 1 << 20)
+        source.write_blocks(file)
     else:
         raise unknown_name("format", kind, WRITTEN)
 
 
-def libsvm_lines(block: Block) -> Iterator[str]:
+def libsvm_lines(block: Block, has_labels: bool) -> Iterator[str]:
     """One line a row."""
     X = sparse.csr_matrix(block.X)
     values, columns, starts = _shortest(X.data), (X.indices + 1).tolist(), X.indptr.tolist()
-    for i, label in enumerate(np.asarray(block.y).tolist()):
+    for i, label in enumerate(_labels(block, has_labels)):
         first, last = starts[i], starts[i + 1]
         pairs = [
             f"{column}:{value}"
@@ -61,12 +60,18 @@ def libsvm_lines(block: Block) -> Iterator[str]:
         yield " ".join([_word(label), *pairs])
 
 
+def _labels(block: Block, has_labels: bool) -> list[Any]:
+    """Labels of a block; zeros where there are none."""
+    return list(np.asarray(block.y).tolist()) if has_labels else [0] * len(block.y)
+
+
 def _csv_lines(source: Any) -> Iterator[str]:
-    yield ",".join(["label", *(f"x{k + 1}" for k in range(source.n_features))])
-    for block in source:
+    first = ["label"] if source.has_labels else []
+    yield ",".join([*first, *(f"x{k + 1}" for k in range(source.n_features))])
+    for block in source.scan():
         X: Rows = block.X.toarray() if sparse.issparse(block.X) else block.X
-        for label, row in zip(np.asarray(block.y).tolist(), X, strict=True):
-            yield ",".join([_quoted(_word(label)), *_shortest(row)])
+        for label, row in zip(_labels(block, source.has_labels), X, strict=True):
+            yield ",".join([*([_quoted(_word(label))] if first else []), *_shortest(row)])
 
 
 def _write_text(file: IO[bytes], lines: Iterable[str]) -> None:
@@ -79,10 +84,12 @@ def _write_arrays(file: BinaryIO, source: Any) -> None:
     X, y = source.head(source.n_rows)
     if y.dtype.kind == "O":
         raise DataError("labels of several kinds cannot be kept in .npz; use LIBSVM text or CSV.")
+    arrays: dict[str, Any] = {"y": y} if source.has_labels else {}
     if sparse.issparse(X):
-        np.savez(file, data=X.data, indices=X.indices, indptr=X.indptr, shape=X.shape, format=np.bytes_(b"csr"), y=y)
+        arrays |= {"data": X.data, "indices": X.indices, "indptr": X.indptr, "shape": X.shape, "format": b"csr"}
     else:
-        np.savez(file, X=X, y=y)
+        arrays["X"] = X
+    np.savez(file, **arrays)
 
 
 def _shortest(values: Any) -> list[str]:

@@ -6,6 +6,7 @@
     w, without its last line                coef_, transposed
     bias * last line of w                   intercept_, with intercept="augmented" and intercept_scaling=bias
     MCSVM_CS with two classes, w_a = -w_b   coef_ = w_a - w_b
+    ONECLASS_SVM, <w, x> - rho              OneClassSVM(kernel="linear") with w as its one support vector
 
 Logistic regression of several classes is one model a class there, its probabilities sigmoids divided by their sum; it
 is a softmax here. A model read from such a file keeps their probabilities, and a softmax is not written to one.
@@ -19,10 +20,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from maxmargin._types import Matrix
 from maxmargin.errors import ModelFileError, ParameterError
-from maxmargin.estimators.libsvm_files import integer_labels
+from maxmargin.estimators.libsvm_files import from_libsvm, integer_labels
+from maxmargin.kernels import Linear
+from maxmargin.models.liblinear import ONE_CLASS
 
 _TYPES: dict[str, tuple[str, dict[str, Any]]] = {
     "L2R_LR": ("LogisticRegression", {"penalty": "l2", "dual": False}),
@@ -46,11 +50,8 @@ def from_liblinear(record: dict[str, Any], n_features: int | None) -> Any:
     """The estimator that predicts what LIBLINEAR predicts with this record."""
     from maxmargin import estimators
 
-    if record["solver_type"] not in _TYPES:
-        raise ModelFileError(
-            f"the file holds a model of type {record['solver_type']}, for which there is no linear machine here. "
-            "OneClassSVM reads LIBSVM's files of type one_class."
-        )
+    if record["solver_type"] == ONE_CLASS:
+        return from_libsvm(_as_libsvm(record), n_features)
     name, parameters = _TYPES[record["solver_type"]]
     model = getattr(estimators, name)(**parameters)
     n_written, bias, w = record["nr_feature"], record["bias"], record["w"]
@@ -79,8 +80,27 @@ def from_liblinear(record: dict[str, Any], n_features: int | None) -> Any:
     return model
 
 
+def _as_libsvm(record: dict[str, Any]) -> dict[str, Any]:
+    """A one-class machine as LIBSVM would have it if w were its one support vector, with the coefficient 1."""
+    n_written, w = record["nr_feature"], record["w"]
+    constant = record["bias"] * w[n_written] if record["bias"] >= 0.0 else np.zeros(1)
+    return {
+        "svm_type": "one_class",
+        "kernel_type": "linear",
+        "total_sv": 1,
+        "rho": record["rho"] - constant,
+        "sv_coef": np.ones((1, 1)),
+        "SV": sparse.csr_matrix(w[:n_written].T),
+    }
+
+
 def to_liblinear(model: Any) -> dict[str, Any]:
     """The record with which LIBLINEAR predicts what the estimator predicts."""
+    if type(model).__name__ == "OneClassSVM" and isinstance(model._kernel, Linear):
+        coef = model.coef_
+        w = (coef.toarray() if sparse.issparse(coef) else np.asarray(coef)).T
+        rho = float(np.ravel(model.offset_)[0])
+        return {"solver_type": ONE_CLASS, "nr_class": 2, "nr_feature": len(w), "bias": -1.0, "rho": rho, "w": w}
     kind = _type_of(model)
     has_bias = bool(model.fit_intercept)
     bias = -1.0
@@ -102,8 +122,8 @@ def _type_of(model: Any) -> str:
     ours = type(model).__name__
     if ours not in {name for name, _ in _TYPES.values()}:
         raise ModelFileError(
-            f"LIBLINEAR has no model for {ours}; it has LinearSVC, LinearSVR and LogisticRegression. "
-            "Use format='native'."
+            f"LIBLINEAR has no model for {ours}; it has LinearSVC, LinearSVR, LogisticRegression, and OneClassSVM with "
+            "the linear kernel. Use format='native'."
         )
     if ours == "LogisticRegression" and len(model.classes_) > 2 and not model._one_versus_rest:
         raise ModelFileError(
