@@ -1,7 +1,10 @@
 """A sealed test set is looked at once, and the seal survives its file."""
 
+import copy
 import json
+import pickle
 import re
+import tracemalloc
 
 import numpy as np
 import pandas as pd
@@ -20,7 +23,7 @@ from sklearn.preprocessing import StandardScaler
 import maxmargin
 from maxmargin import SVC, SVR, LinearSVC, Ridge
 from maxmargin.errors import CheckpointError, DataError, ParameterError, TestSetUsedError
-from maxmargin.evaluate import Experiment, holdout, k_fold, leave_one_out
+from maxmargin.evaluate import Experiment, holdout, k_fold, leave_one_out, looks
 from maxmargin.evaluate.data_hash import data_hash
 from maxmargin.evaluate.settings import settings_of
 from maxmargin.kernels import EditDistance
@@ -448,3 +451,145 @@ def test_an_experiment_refuses_what_makes_no_sense():
     for kind, words, call in refused:
         with pytest.raises(kind, match=words):
             call()
+
+
+# ---------------------------------------------------------------------------------------------------- ways around it
+
+
+def test_every_file_of_an_experiment_remembers_the_look(experiment, tmp_path):
+    old, new, gone = (tmp_path / name for name in ("old.json", "new.json", "gone.json"))
+    for path in (gone, old, new):
+        experiment.save(path)
+    gone.unlink()
+    record = experiment.reveal("line")
+    for path in (old, new):
+        again = Experiment.open(path, X, y).compare(MODELS)
+        assert again.reveal("line") == record
+        with pytest.raises(TestSetUsedError):
+            again.reveal("curve")
+    assert not gone.exists()
+
+
+def test_a_copy_of_the_file_has_a_seal_but_a_second_look_in_the_process_is_counted(tmp_path):
+    rows = X + 1.0  # data that no other test looks at
+    first = Experiment(rows, y, seed=7).compare(MODELS)
+    first.save(tmp_path / "experiment.json")
+    (tmp_path / "copy.json").write_bytes((tmp_path / "experiment.json").read_bytes())
+    assert first.reveal("line").earlier_looks == 0
+    second = Experiment.open(tmp_path / "copy.json", rows, y).compare(MODELS)
+    assert second.reveal("curve").earlier_looks == 1
+    assert "in other experiments: 1." in str(second)
+    assert "in other experiments" not in str(first)
+    assert Experiment.open(tmp_path / "copy.json", rows, y).reveal("curve").earlier_looks == 1
+
+
+def test_looks_of_other_experiments_on_the_same_data_are_counted_and_the_same_look_again_is_not():
+    rows = X + 2.0
+    for _ in range(2):  # as in a notebook that is run twice
+        assert Experiment(rows, y, seed=7).compare(MODELS).reveal("line").earlier_looks == 0
+    assert Experiment(rows, y, seed=7).compare(MODELS).reveal("curve").earlier_looks == 1
+    assert Experiment(rows, y, seed=8).compare(MODELS).reveal("line").earlier_looks == 2
+    assert Experiment(rows + 0.5, y, seed=8).compare(MODELS).reveal("line").earlier_looks == 0
+
+
+def test_a_look_that_a_file_remembers_counts_for_later_experiments_on_the_same_data(tmp_path, monkeypatch):
+    rows, path = X + 3.0, tmp_path / "experiment.json"
+    first = Experiment(rows, y, seed=7).compare(MODELS)
+    first.save(path)
+    first.reveal("line")
+    monkeypatch.setattr(looks, "_made", set())  # as in a new process
+    assert Experiment.open(path, rows, y).looks == 1
+    assert Experiment(rows, y, seed=7).compare(MODELS).reveal("curve").earlier_looks == 1
+
+
+def test_data_changed_in_place_are_noticed(tmp_path):
+    for change in (lambda rows, labels: rows.__imul__(2.0), lambda rows, labels: labels.__setitem__(3, 1 - labels[3])):
+        rows, labels = X.copy(), y.copy()
+        experiment = Experiment(rows, labels, seed=7).compare(MODELS)
+        change(rows, labels)
+        with pytest.raises(DataError, match="changed in place"):
+            experiment.reveal("line")
+        with pytest.raises(DataError, match="changed in place"):
+            experiment.save(tmp_path / "experiment.json")
+        assert experiment.looks == 0
+
+
+@pytest.mark.parametrize("layout", [np.asarray, np.asfortranarray, sparse.csr_matrix])
+def test_an_experiment_keeps_no_copy_of_its_data_and_makes_none_to_hash_them(layout, tmp_path):
+    rows = layout(np.random.default_rng(0).normal(size=(20_000, 100)))
+    labels = np.arange(20_000) % 2
+    size = 8 * 20_000 * 100
+    tracemalloc.start()
+    try:
+        experiment = Experiment(rows, labels)
+        experiment.save(tmp_path / "experiment.json")
+        kept, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert experiment.looks == 0
+    assert kept < 0.05 * size
+    assert peak < 0.7 * size
+
+
+def test_an_experiment_is_not_copied_with_its_seal(experiment):
+    for duplicate in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(ParameterError, match="seal of its own"):
+            duplicate(experiment)
+
+
+def test_models_compared_or_chosen_after_the_look_are_marked(experiment, tmp_path):
+    experiment.save(tmp_path / "experiment.json")
+    experiment.choose("line")
+    experiment.reveal()
+    assert "after the look" not in str(experiment)
+    experiment.compare({"late": LinearSVC(C=10.0)})
+    assert experiment.choose("late") == "late"
+    experiment.save(tmp_path / "experiment.json")
+    for one in (experiment, Experiment.open(tmp_path / "experiment.json", X, y)):
+        late = [line for line in str(one).splitlines() if line.strip().startswith("late")]
+        assert late[0].endswith("chosen, compared after the look")
+        assert "of late no test score is known" in str(one)
+    with pytest.raises(TestSetUsedError):
+        experiment.reveal()
+
+
+def test_a_model_that_only_looks_like_the_one_compared_does_not_take_its_place():
+    def kernel(gamma):
+        return lambda A, B: np.exp(-gamma * ((A[:, None] - B[None]) ** 2).sum(-1))
+
+    wide, narrow = SVC(kernel=kernel(0.1)), SVC(kernel=kernel(10.0))
+    assert settings_of(wide) == settings_of(SVC(kernel=kernel(0.1)))
+    assert settings_of(wide) != settings_of(narrow)
+    rows, labels = load_iris(return_X_y=True)
+    experiment = Experiment(rows, labels).compare({"svc": wide})
+    with pytest.raises(ParameterError, match="other settings"):
+        experiment.compare({"svc": narrow})
+
+    class Mute:
+        """A kernel whose text says nothing about it."""
+
+        def __init__(self, gamma):
+            self.gamma = gamma
+
+        def __call__(self, A, B):
+            return kernel(self.gamma)(A, B)
+
+    experiment = Experiment(rows, labels).compare({"svc": SVC(kernel=Mute(0.1))})
+    experiment.compare({"svc": SVC(kernel=Mute(10.0))})  # not trained, and not taken either
+    assert experiment.retrain().kernel.gamma == 0.1
+
+
+def test_the_look_of_a_quicker_process_stands(experiment, tmp_path):
+    experiment.save(tmp_path / "experiment.json")
+    other = Experiment.open(tmp_path / "experiment.json", X, y).compare(MODELS)
+
+    class Slow(LinearSVC):
+        def score(self, X, y, sample_weight=None):
+            if len(y) == len(TEST):
+                other.reveal("line")  # while this one is about to look
+            return super().score(X, y, sample_weight)
+
+    experiment.compare({"slow": Slow()})
+    with pytest.raises(TestSetUsedError):
+        experiment.reveal("slow")
+    assert Experiment.open(tmp_path / "experiment.json", X, y).compare(MODELS).reveal("line").name == "line"

@@ -6,12 +6,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris
 from sklearn.linear_model import LogisticRegression as TheirLogisticRegression
-from sklearn.model_selection import GridSearchCV, KFold, LeaveOneOut, ShuffleSplit, cross_val_predict
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, LeaveOneOut, ShuffleSplit, cross_val_predict
 from sklearn.preprocessing import StandardScaler
 
 from maxmargin import SVC, SVR, LinearSVC
 from maxmargin.errors import DataError, ParameterError
-from maxmargin.evaluate import grid, left_out, path
+from maxmargin.evaluate import cross_validate, grid, k_fold, leave_one_out, left_out, path
 from maxmargin.problems import Status
 
 
@@ -59,15 +59,84 @@ def test_a_search_for_regression_scores_as_refitting_does():
     assert found.best_params == slow.best_params_
 
 
-def test_weights_take_part_in_the_search_as_they_do_in_a_fit():
+@pytest.mark.parametrize(
+    "machine, values, scoring",
+    [
+        (SVC(tol=1e-5), {"C": [0.1, 1.0], "gamma": [0.3]}, None),
+        (SVR(tol=1e-5), {"C": [0.1, 1.0], "gamma": [0.3]}, None),
+        (SVC(tol=1e-5, gamma=0.3), {"C": [0.1, 1.0]}, "balanced_accuracy"),
+        (LinearSVC(), {"C": [0.01, 1.0]}, None),
+        (TheirLogisticRegression(max_iter=1000), {"C": [0.01, 1.0]}, None),
+    ],
+    ids=str,
+)
+def test_a_row_of_weight_two_is_that_row_twice_in_the_fits_and_in_the_scores_of_a_search(machine, values, scoring):
     X, y = load_iris(return_X_y=True)
-    weight = np.random.default_rng(0).integers(0, 3, len(y)).astype(float)
-    folds = KFold(4, shuffle=True, random_state=0)
-    found = grid(SVC(tol=1e-5), X, y, sample_weight=weight, cv=folds, C=[0.1, 1.0], gamma=[0.3])
-    for k, (train, test) in enumerate(folds.split(X)):
-        for row, C in enumerate([0.1, 1.0]):
-            model = SVC(C=C, gamma=0.3, tol=1e-5).fit(X[train], y[train], sample_weight=weight[train])
-            assert found.scores[row, 0, k] == pytest.approx(model.score(X[test], y[test]), abs=1.01 / len(test))
+    weight = np.random.default_rng(0).integers(0, 3, len(y))
+    folds = list(KFold(4, shuffle=True, random_state=0).split(X))
+    found = grid(machine, X, y, sample_weight=weight, cv=folds, scoring=scoring, **values)
+    place = np.repeat(np.arange(len(y)), weight)
+    repeated = [tuple(np.flatnonzero(np.isin(place, part)) for part in fold) for fold in folds]
+    again = grid(machine, X[place], y[place], cv=repeated, scoring=scoring, **values)
+    assert_allclose(found.scores, again.scores, atol=2e-3)
+    unweighted = grid(machine, X, y, cv=folds, scoring=scoring, **values)
+    assert np.max(np.abs(found.scores - unweighted.scores)) > 1e-2  # weights do count
+
+
+def test_weights_of_the_rows_held_out_count_even_where_those_trained_on_have_none():
+    X, y = load_iris(return_X_y=True)
+    X = X[:, :2]  # in which classes overlap
+    train, test = next(KFold(2, shuffle=True, random_state=1).split(X))
+    for machine in (SVC(gamma=0.3), LinearSVC()):
+        wrong = machine.fit(X[train], y[train]).predict(X[test]) != y[test]
+        assert 0 < np.sum(wrong) < len(test)
+        weight = np.ones(len(y))
+        weight[test[wrong]] = 0.0
+        assert grid(machine, X, y, cv=[(train, test)], sample_weight=weight, C=[1.0]).best_score == 1.0
+        assert grid(machine, X, y, cv=[(train, test)], C=[1.0]).best_score < 1.0
+
+
+@pytest.mark.parametrize("machine", [SVC(), SVC(gamma=0.3), LinearSVC()], ids=str)
+def test_folds_that_cannot_be_used_are_refused_with_what_to_do(machine):
+    X, y = load_iris(return_X_y=True)
+    rows, none = np.arange(150), np.arange(0)
+    weight = np.repeat([0.0, 1.0], [50, 100])
+    groups = np.arange(150) % 3
+    refused = [
+        (
+            [(rows[50:], rows[:50]), (rows[:50], rows[50:])],
+            {},
+            "fold 2 of 2 trains on rows of the class 0 alone.*Strat",
+        ),
+        ([(rows[50:], none)], {}, "fold 1 of 1 has no rows to test on"),
+        ([(none, rows)], {}, "fold 1 of 1 has no rows to train on"),
+        (
+            [(rows, rows), (rows, rows[:50])],
+            {"sample_weight": weight},
+            "test row of fold 2 of 2 has weight zero.*fewer",
+        ),
+        (k_fold(5), {"groups": groups}, "3 groups cannot be dealt into 5 parts.*Take 3 parts at most"),
+        (k_fold(51), {}, "the class 0 has 50 rows, fewer than the 51 parts. Take fewer parts"),
+    ]
+    for cv, others, words in refused:
+        with pytest.raises(DataError, match=words):
+            cross_validate(machine, X, y, cv=cv, **others)
+        with pytest.raises(DataError, match=words):
+            grid(machine, X, y, cv=cv, C=[1.0], **others)
+    with pytest.raises(DataError, match=r"greater than the number of members in each class.*Take fewer folds"):
+        grid(machine, X, y, cv=60, C=[1.0])
+    with pytest.raises(DataError, match="single test row"):
+        grid(machine, X, y, cv=leave_one_out(), sample_weight=weight, C=[1.0])
+
+
+def test_groups_stay_together_in_a_search():
+    X, y = load_iris(return_X_y=True)
+    groups = np.arange(150) // 2
+    found = grid(SVC(gamma=0.3), X, y, cv=GroupKFold(3), groups=groups, C=[1.0])
+    by_hand = grid(SVC(gamma=0.3), X, y, cv=list(GroupKFold(3).split(X, y, groups)), C=[1.0])
+    assert_allclose(found.scores, by_hand.scores)
+    with pytest.raises(DataError, match="groups"):
+        grid(SVC(), X, y, cv=GroupKFold(3), C=[1.0])
 
 
 @pytest.mark.parametrize("machine", [LinearSVC(), TheirLogisticRegression(max_iter=1000)])

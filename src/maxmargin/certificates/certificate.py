@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ import numpy as np
 from maxmargin._types import Labels, RowIndex, Rows, Vector
 from maxmargin.certificates.assessment import Assessment, assess
 from maxmargin.certificates.claim import Claim, Point
+from maxmargin.certificates.html import as_html, in_one_line
 from maxmargin.errors import CertificateError
 from maxmargin.problems import Problem, Solution, Specification, Status, Task
 
@@ -173,12 +173,11 @@ class Certificate:
         width = max(len(name) for name, _ in rows)
         return "\n".join(["Certificate", *(f"  {name:<{width}}  {value}" for name, value in rows)])
 
+    def __repr__(self) -> str:
+        return f"<Certificate: {in_one_line(self)}>"
+
     def _repr_html_(self) -> str:
-        cells = "".join(
-            f"<tr><th style='text-align:left'>{escape(name)}</th><td style='text-align:left'>{escape(value)}</td></tr>"
-            for name, value in self.rows()
-        )
-        return f"<table><caption>Certificate</caption>{cells}</table>"
+        return as_html(self, folded=False)
 
 
 def relative(gap: float, primal: float, rounding: float) -> float:

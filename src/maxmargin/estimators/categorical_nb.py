@@ -156,11 +156,7 @@ class CategoricalNB(DiscreteNaiveBayes):
 
     def _add(self, X: Rows, code: RowIndex, weight: Vector) -> None:
         super()._add(X, code, weight)
-        if self._of_numbers and not are_whole(X):
-            raise DataError(
-                "the model was trained on a table of category numbers, and this one holds numbers that are not whole. "
-                "Give fractions from the first row on, and every number is a category of its own."
-            )
+        self._check_whole(X)
         if not np.all(weight):  # a row of weight 0 is absent, and so are its values
             counted = weight > 0.0
             X, code, weight = X[counted], code[counted], weight[counted]
@@ -172,6 +168,14 @@ class CategoricalNB(DiscreteNaiveBayes):
             count = self.category_count_[j]
             places = code * count.shape[1] + self._numbers(column, j)
             count += np.bincount(places, weights=weight, minlength=count.size).reshape(count.shape)
+
+    def _check_whole(self, X: Rows) -> None:
+        """Refuse fractions where the categories are numbers 0, 1, 2 and so on."""
+        if self._of_numbers and not are_whole(X):
+            raise DataError(
+                "the model was trained on a table of category numbers, and this one holds numbers that are not whole. "
+                "Give fractions from the first row on, and every number is a category of its own."
+            )
 
     def _make_room(self, column: Any, j: int) -> None:
         """Widen the counts of feature j for the values in this column that were not met before."""

@@ -21,6 +21,7 @@ from maxmargin.backends.threads import thread_count
 from maxmargin.certificates import Certificate, Point, combine
 from maxmargin.errors import ParameterError
 from maxmargin.estimators.callbacks import CallbackSupportMixin, FitCallbacks, callbacks_of
+from maxmargin.estimators.diagrams import CertifiedDiagram
 from maxmargin.estimators.parameters import (
     check_choice,
     check_max_iter,
@@ -65,7 +66,7 @@ class NotConvergedWarning(errors.NotConvergedWarning, ConvergenceWarning):  # ty
     """`maxmargin.errors.NotConvergedWarning` that filters for scikit-learn's `ConvergenceWarning` also catch."""
 
 
-class Machine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
+class Machine(CertifiedDiagram, CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
     """Base of the estimators that are trained by a solver and end with a certificate."""
 
     history_: History | list[History]

@@ -1,8 +1,8 @@
 """Following a fit while it runs: one line on the screen, and whoever else wants to know.
 
 `verbose=1` shows one line with the sub-problem, the passes over the data, the relative gap and the tolerance, and the
-seconds. On a terminal, and in a notebook that has widgets, the line is rewritten in place beside a bar; elsewhere
-a plain line is written about once a second and at the end of each sub-problem.
+seconds. On a terminal and in a notebook the line is rewritten in place beside a bar; elsewhere a plain line is written
+about once a second and at the end of each sub-problem.
 
 The bar shows how much of the way from the first gap to the tolerance is done, in powers of ten: a solver that gains
 a digit in equal times moves it evenly.
@@ -10,7 +10,6 @@ a digit in equal times moves it evenly.
 
 from __future__ import annotations
 
-import importlib.util
 import math
 import sys
 import threading
@@ -20,6 +19,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any, Protocol
 
 from maxmargin.backends.threads import raise_if_interrupted
+from maxmargin.estimators.notebook_bar import in_notebook, notebook_bar
 from maxmargin.problems import History, Status
 from maxmargin.problems.solution import listening
 
@@ -78,6 +78,8 @@ class ProgressLine:
         self.read_before = _read_from(source)
         self.first_gap: dict[int, float] = {}
         self.shares = [0.0] * len(tasks)
+        self.said: dict[int, str] = {}
+        self.ended: set[int] = set()
 
     def begin(self, number: int) -> None:
         """A sub-problem is begun."""
@@ -85,12 +87,16 @@ class ProgressLine:
     def check(self, number: int, history: History) -> None:
         """Its solver has looked at the gap."""
         self.shares[number] = max(self.shares[number], self._share(number, history.relative_gap))
-        self.show(number, self._words(history) + self._rates() + self._left(), final=False)
+        self.said[number] = self._words(history) + self._rates()
+        self.show(number, self.said[number] + self._left(), final=False)
 
     def end(self, number: int, status: Status | None) -> None:
         """It has ended."""
-        self.shares[number] = 1.0
-        self.show(number, "" if status is None else status.name.lower(), final=True)
+        self.ended.add(number)
+        if status is Status.CONVERGED:  # one that ended short of the tolerance keeps the bar that it has
+            self.shares[number] = 1.0
+        words = (self.said.get(number, ""), "" if status is None else status.name.lower())
+        self.show(number, ", ".join(part for part in words if part), final=True)
 
     def show(self, number: int, words: str, *, final: bool) -> None:
         """Bring the line up to date."""
@@ -115,7 +121,8 @@ class ProgressLine:
 
     def _left(self) -> str:
         """About how long it will take, once a part of the way is done."""
-        done, seconds = sum(self.shares) / len(self.shares), time.perf_counter() - self.begun
+        shares = [1.0 if number in self.ended else share for number, share in enumerate(self.shares)]
+        done, seconds = sum(shares) / len(shares), time.perf_counter() - self.begun
         if not _FORESEEABLE <= done < 1.0 or seconds < _SECONDS_BETWEEN_LINES:
             return ""
         return f", about {seconds * (1.0 - done) / done:.0f} s left"
@@ -131,24 +138,21 @@ class ProgressLine:
 
 
 class PlainLines(ProgressLine):
-    """Lines for a file, a pipe or a plain notebook: about one a second, and one for each sub-problem at its end."""
+    """Lines for a file or a pipe: about one a second, and one for each sub-problem at its end."""
 
     def __init__(self, name: str, tasks: Sequence[str], tol: float, source: Any = None):
         super().__init__(name, tasks, tol, source)
         self.written = self.begun
-        self.latest: dict[int, str] = {}
 
     def show(self, number: int, words: str, *, final: bool) -> None:
         """Write a line, if one is due."""
         now = time.perf_counter()
-        if not final:
-            self.latest[number] = words
-            if now - self.written < _SECONDS_BETWEEN_LINES:
-                return
-        said = ", ".join(part for part in (self.latest.get(number, ""), words if final else "") if part)
+        if not final and now - self.written < _SECONDS_BETWEEN_LINES:
+            return
         self.written = now
         task = "" if len(self.tasks) == 1 else f" ({self.tasks[number]})"
-        print(f"{self.name}{self.place(number)}{task}: {said}, {now - self.begun:.1f} s", flush=True)
+        said = ", ".join(part for part in (words, f"{now - self.begun:.1f} s") if part)
+        print(f"{self.name}{self.place(number)}{task}: {said}", flush=True)
 
 
 class LiveLine(ProgressLine):
@@ -158,18 +162,13 @@ class LiveLine(ProgressLine):
         super().__init__(name, tasks, tol, source)
         self.bar = bar
         self.task = bar.add_task(name, total=len(tasks), words="")
-        self.latest, self.n_ended = "", 0
 
     def show(self, number: int, words: str, *, final: bool) -> None:
         """Rewrite the line."""
-        if not final:
-            self.latest = words
-        elif len(self.tasks) == 1:
-            words = ", ".join(part for part in (self.latest, words) if part)
-        else:
-            self.n_ended += 1
-            words = f"{self.n_ended} of {len(self.tasks)} done"
-        self.bar.update(self.task, description=self.name + self.place(number), completed=sum(self.shares), words=words)
+        name = self.name + self.place(number)
+        if final and len(self.tasks) > 1:
+            name, words = self.name, f"{len(self.ended)} of {len(self.tasks)} done"
+        self.bar.update(self.task, description=name, completed=sum(self.shares), words=words)
 
 
 def _read_from(source: Any) -> tuple[int, int]:
@@ -199,13 +198,15 @@ def _line(name: str, tasks: Sequence[str], tol: float, source: Any) -> Iterator[
 @contextmanager
 def live_bar() -> Iterator[Any]:
     """A bar that is rewritten in place, or None where only plain lines can be written."""
+    if in_notebook():
+        with notebook_bar() as shown:
+            yield shown
+        return
     from rich.console import Console
 
-    console = Console()
-    in_notebook = console.is_jupyter and importlib.util.find_spec("ipywidgets") is not None
+    console = Console(force_jupyter=False)
     # The console believes in a terminal when the environment asks for colours; only a real one can rewrite a line.
-    on_terminal = sys.stdout.isatty() and not console.is_dumb_terminal
-    if not (in_notebook or on_terminal):
+    if not sys.stdout.isatty() or console.is_dumb_terminal:
         yield None
         return
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn

@@ -26,6 +26,7 @@ from maxmargin._types import Labels, RowIndex, Rows, Vector
 from maxmargin.errors import DataError, ParameterError
 from maxmargin.estimators.validation import check_weights
 from maxmargin.evaluate import routes
+from maxmargin.evaluate.fold_checks import check_folds
 from maxmargin.evaluate.splitters import (
     EachRowOut,
     FiveByTwo,
@@ -37,11 +38,10 @@ from maxmargin.evaluate.splitters import (
     WithoutTest,
     k_fold,
 )
-from maxmargin.evaluate.tables import Table, number
+from maxmargin.evaluate.tables import CORRELATED, Table, number
 
 Splitter = TypeVar("Splitter", bound=Holdout | KFold | FiveByTwo | TrainValidationTest)
 
-CORRELATED = "Folds share training rows, so their scores are correlated and the standard error is too small."
 _MOST_LINES = 20  # folds that the table shows one by one
 
 
@@ -214,6 +214,7 @@ def validated(
         raise ParameterError(f"{estimator!r} is no estimator with fit, predict and get_params.")
     begun = time.perf_counter()
     weight = check_weights(sample_weight, len(y))
+    check_folds(folds, weight)
     model = clone(estimator)
     if n_jobs is not None and "n_jobs" in model.get_params(deep=False):
         model.set_params(n_jobs=n_jobs)

@@ -14,7 +14,7 @@ from scipy import sparse
 
 from maxmargin.data import as_rows
 
-_CHUNK_ROWS = 1 << 14
+_CHUNK_BYTES = 1 << 22
 
 
 def data_hash(*parts: Any) -> str:
@@ -31,8 +31,8 @@ def _feed(digest: hashlib._Hash, part: Any) -> None:
     elif sparse.issparse(part):
         rows = as_rows(part)
         digest.update(f"sparse {rows.shape};".encode())
-        for array in (rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data):
-            _feed_array(digest, array)
+        for array, kind in ((rows.indptr, np.int64), (rows.indices, np.int64), (rows.data, rows.data.dtype)):
+            _feed_array(digest, array, np.dtype(kind))
     elif hasattr(part, "iloc") and hasattr(part, "columns"):  # a table: columns may be of different kinds
         digest.update(f"table {part.shape};".encode())
         _feed_array(digest, np.asarray(list(part.columns), dtype=object))
@@ -42,14 +42,16 @@ def _feed(digest: hashlib._Hash, part: Any) -> None:
         _feed_array(digest, np.asarray(part))
 
 
-def _feed_array(digest: hashlib._Hash, array: np.ndarray[Any, Any]) -> None:
+def _feed_array(digest: hashlib._Hash, array: np.ndarray[Any, Any], kind: np.dtype[Any] | None = None) -> None:
+    """Feed the values, as another type where that is asked for; a part at a time, so that nothing is copied whole."""
     if array.dtype.kind in "OUS":
         digest.update(f"objects {array.shape};".encode())
         for value in array.ravel().tolist():
             digest.update(f"{value!r};".encode(errors="surrogatepass"))
         return
-    array = array.astype(array.dtype.newbyteorder("<"), copy=False)
-    digest.update(f"{array.dtype.str} {array.shape};".encode())
+    kind = (array.dtype if kind is None else kind).newbyteorder("<")
+    digest.update(f"{kind.str} {array.shape};".encode())
     rows = np.atleast_1d(array)
-    for first in range(0, len(rows), _CHUNK_ROWS):
-        digest.update(np.ascontiguousarray(rows[first : first + _CHUNK_ROWS]).tobytes())
+    at_once = max(1, _CHUNK_BYTES * len(rows) // max(1, rows.size * kind.itemsize))
+    for first in range(0, len(rows), at_once):
+        digest.update(np.ascontiguousarray(rows[first : first + at_once], dtype=kind).tobytes())

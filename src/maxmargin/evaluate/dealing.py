@@ -127,7 +127,10 @@ def _grouped(labels: RowIndex, groups: RowIndex, shares: Vector, rng: np.random.
     """Whole groups, the largest first, each to the part that lacks most of what it has."""
     n_groups, n_parts = int(groups.max()) + 1, len(shares)
     if n_groups < n_parts:
-        raise DataError(f"{n_groups} groups cannot be dealt into {n_parts} parts; a group is never torn apart.")
+        raise DataError(
+            f"{n_groups} groups cannot be dealt into {n_parts} parts, because a group is never torn apart. Take "
+            f"{n_groups} parts at most, or smaller groups."
+        )
     counts = np.zeros((n_groups, int(labels.max()) + 1))
     np.add.at(counts, (groups, labels), 1.0)
     of_class = counts.sum(axis=0)

@@ -10,33 +10,36 @@ The mean of a score over test rows converges to its expectation only if the mode
 at another model, makes the better of two scores the result, and that is no longer an estimate of anything. So a second
 look is refused, the file of an experiment remembers the first, and the report says that there was one.
 
-The seal keeps from accidents. It is no safe: the rows are in the memory of the process, and a new experiment on the
-same data has a new seal.
+The seal keeps from accidents. It is no safe: the rows are in the memory of the process, a new experiment on the same
+data has a new seal, and so has a copy of the file from before the look. What can be noticed is said in the record:
+other looks at the same data in this process (`evaluate.looks`), data changed in place, models compared after the look.
 """
 
 from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone, is_classifier
 
 from maxmargin._types import Labels, Rows, Vector
-from maxmargin.errors import CheckpointError, ParameterError, TestSetUsedError
-from maxmargin.evaluate import experiment_file
-from maxmargin.evaluate.cross_validation import CORRELATED, folds_of, validated
-from maxmargin.evaluate.data_hash import data_hash
+from maxmargin.errors import CheckpointError, ParameterError
+from maxmargin.evaluate import experiment_file, looks
+from maxmargin.evaluate.cross_validation import validated
 from maxmargin.evaluate.dealing import Stratify
+from maxmargin.evaluate.experiment_report import report
 from maxmargin.evaluate.revealed import Revealed, look
+from maxmargin.evaluate.same_folds import SameFolds
+from maxmargin.evaluate.seal import Seal, look_in
 from maxmargin.evaluate.sealed_rows import SealedRows
-from maxmargin.evaluate.settings import in_words, settings_of
-from maxmargin.evaluate.splitters import Folds, holdout, k_fold
+from maxmargin.evaluate.settings import settings_of
+from maxmargin.evaluate.splitters import holdout
 from maxmargin.evaluate.standings import Entry, Standings, named
-from maxmargin.evaluate.tables import Table, number
+from maxmargin.evaluate.tables import Table
 
 
 class Experiment:
@@ -93,12 +96,8 @@ class Experiment:
             )
         self._splitter, self._scoring = holdout(test, seed=seed, stratify=stratify), scoring
         self._rows = SealedRows(X, y, sample_weight, groups, self._splitter)
-        self._standings = Standings()
-        self._cv: Any = None
-        self._folds: dict[bool, Folds] = {}
+        self._standings, self._folds, self._seal = Standings(), SameFolds(), Seal()
         self._trained: tuple[str, Any] | None = None
-        self._revealed: Revealed | None = None
-        self._path: str | None = None
 
     @property
     def training(self) -> tuple[Rows, Labels]:
@@ -114,7 +113,7 @@ class Experiment:
     @property
     def looks(self) -> int:
         """How often the test set was looked at: 0 or 1."""
-        return 0 if self._revealed is None else 1
+        return 0 if self._seal.revealed is None else 1
 
     def compare(
         self,
@@ -149,48 +148,20 @@ class Experiment:
             estimator = clone(given)  # who changes theirs later does not change what was compared
             settings = settings_of(estimator)
             if name not in entries:
-                self._agree(cv)
-                entries[name] = Entry(settings, self._scores(estimator, n_jobs, verbose), estimator)
-            elif entries[name].settings == settings:
-                entries[name] = replace(entries[name], estimator=estimator)
-            else:
+                self._folds.agree(cv, is_settled=bool(entries))
+                scores = self._scores(estimator, n_jobs, verbose)
+                entries[name] = Entry(settings, scores, estimator, is_late=self.looks > 0)
+            elif entries[name].settings != settings:
                 raise ParameterError(f"a model {name!r} with other settings was compared before; give another name.")
+            elif entries[name].estimator is None:  # from a file; what was compared here is kept, whatever looks like it
+                entries[name] = replace(entries[name], estimator=estimator)
         return self
-
-    def _agree(self, cv: Any) -> None:
-        """Settle on the splits of all models of this experiment: scores on other rows could not be compared."""
-        if cv is None:
-            cv = self._cv if self._standings.entries and self._cv is not None else k_fold(5)
-        elif isinstance(cv, (int, np.integer)):
-            cv = k_fold(int(cv))
-        elif not hasattr(cv, "split") and isinstance(cv, Iterable):
-            cv = list(cv)
-        words = in_words(cv)
-        if isinstance(cv, list):
-            words = f"{len(cv)} splits, {data_hash(*(rows for pair in cv for rows in pair))[:16]}"
-        if words == self._standings.cv and self._cv is not None:
-            return
-        if self._standings.entries and words != self._standings.cv:
-            raise ParameterError(
-                f"the other models of this experiment were scored with cv={self._standings.cv}; give the same one. "
-                f"Scores with cv={words} could not be compared with theirs."
-            )
-        self._cv, self._standings.cv, self._folds = cv, words, {}
 
     def _scores(self, estimator: Any, n_jobs: int | None, verbose: bool | int) -> list[float]:
         X, y, weight, groups = self._rows.training(estimator)
-        classifies = is_classifier(estimator)
-        if classifies not in self._folds:  # kept, because a splitter may draw others when it is asked again
-            self._folds[classifies] = folds_of(self._cv, X, y, groups, classifies=classifies)
+        folds = self._folds.folds(X, y, groups, classifies=is_classifier(estimator))
         found = validated(
-            estimator,
-            X,
-            y,
-            self._folds[classifies],
-            scoring=self._scoring,
-            sample_weight=weight,
-            n_jobs=n_jobs,
-            verbose=verbose,
+            estimator, X, y, folds, scoring=self._scoring, sample_weight=weight, n_jobs=n_jobs, verbose=verbose
         )
         return [float(score) for score in found.scores]
 
@@ -208,6 +179,12 @@ class Experiment:
     def retrain(self, name: str | None = None) -> Any:
         """Train the chosen model, or the one named, on all rows that are not sealed, and give it."""
         name = self._standings.name(name)
+        model = self._fitted(name)
+        # What is revealed is what was trained here, whatever becomes of theirs.
+        self._trained = name, copy.deepcopy(model)
+        return model
+
+    def _fitted(self, name: str) -> Any:
         estimator = self._standings.entries[name].estimator
         if estimator is None:
             raise ParameterError(
@@ -216,12 +193,7 @@ class Experiment:
             )
         X, y, weight, _ = self._rows.training(estimator)
         model = clone(estimator)
-        model.fit(X, y) if weight is None else model.fit(X, y, sample_weight=weight)
-        self._trained = (
-            name,
-            copy.deepcopy(model),
-        )  # what is revealed is what was trained here, whatever becomes of theirs
-        return model
+        return model.fit(X, y) if weight is None else model.fit(X, y, sample_weight=weight)
 
     def reveal(self, name: str | None = None) -> Revealed:
         """Score the chosen model, or the one named, on the sealed rows: the one look that there is.
@@ -230,33 +202,40 @@ class Experiment:
         another one raises `TestSetUsedError`. An experiment that has a file is written before the score is shown.
         """
         name = self._standings.name(name)
-        if self._path is not None and self._revealed is None:
-            self._revealed = _look_in(experiment_file.read(self._path))  # another process may have been here
-        if self._revealed is not None:
-            if self._revealed.settings == self._standings.entries[name].settings:
-                return self._revealed
-            raise TestSetUsedError(
-                f"the test set was looked at on {self._revealed.time} for {self._revealed.name!r}; a score of {name!r} "
-                "on the same rows would be the better of two. Report that look, or collect new test data."
-            )
-        model = self._trained[1] if self._trained is not None and self._trained[0] == name else self.retrain(name)
+        settings = self._standings.entries[name].settings
+        known = self._seal.look_for(name, settings)
+        if known is not None:
+            return known
+        model = self._trained[1] if self._trained is not None and self._trained[0] == name else self._fitted(name)
+        self._rows.check_unchanged()
         revealed = look(self._rows, self._splitter, self._scoring, name, model, self._standings)
-        if self._path is not None:
-            experiment_file.write(self._path, self._body(revealed))
-        self._revealed = revealed
-        return revealed
+        known = self._seal.look_for(name, settings)  # again: another process may have been quicker
+        if known is None:
+            self._seal.write(self._body(revealed))
+            self._show(revealed)
+        self._trained = None  # there will be no other look
+        return known or revealed
+
+    def _show(self, revealed: Revealed) -> None:
+        """The look is made: the seal is broken, and whoever asks in this process is told."""
+        self._seal.revealed = revealed
+        looks.note(looks.Look(*self._rows.hashes, repr(revealed.settings)))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the experiment, without data and models, to a JSON file, which a later `reveal` brings up to date."""
-        if os.path.exists(path):
-            remembered = _look_in(experiment_file.read(path))
-            if remembered is not None and remembered != self._revealed:
-                raise TestSetUsedError(
-                    f"{os.fspath(path)} remembers a look at a test set, on {remembered.time} for {remembered.name!r}, "
-                    "which would be lost. Go on with Experiment.open, or save under another name."
-                )
-        experiment_file.write(path, self._body(self._revealed))
-        self._path = os.path.abspath(path)
+        """Write the experiment, without data and models, to a JSON file, which a later `reveal` brings up to date.
+
+        So it does with every file that the experiment was saved to.
+        """
+        self._rows.check_unchanged()
+        self._seal.check_may_replace(path)
+        experiment_file.write(path, self._body(self._seal.revealed))
+        self._seal.keep_in(path)
+
+    def __reduce__(self) -> NoReturn:
+        raise ParameterError(
+            "an Experiment is neither copied nor pickled, because the copy would have a seal of its own. Use "
+            "save(path) and Experiment.open(path, X, y)."
+        )
 
     @classmethod
     def open(
@@ -290,16 +269,17 @@ class Experiment:
             raise CheckpointError(
                 f"{os.fspath(path)} sealed other rows of these data than this version of maxmargin would."
             )
-        entries = {name: Entry(one["settings"], one["scores"]) for name, one in body["models"].items()}
-        experiment._standings = Standings(entries, body["cv"], body["chosen"])
-        experiment._revealed = _look_in(body)
-        experiment._path = os.path.abspath(path)
+        experiment._standings = Standings.of(body["models"], body["chosen"])
+        experiment._folds = SameFolds(body["cv"])
+        revealed = look_in(body)
+        if revealed is not None:
+            experiment._show(revealed)
+        experiment._seal.keep_in(path)
         return experiment
 
     def _body(self, revealed: Revealed | None) -> dict[str, Any]:
         """What the file holds."""
         whole, sealed = self._rows.hashes
-        entries = self._standings.entries
         return {
             "test": self._splitter.test,
             "seed": self._splitter.seed,
@@ -307,8 +287,8 @@ class Experiment:
             "scoring": self._scoring,
             "data_hash": whole,
             "sealed_hash": sealed,
-            "cv": self._standings.cv,
-            "models": {name: {"settings": one.settings, "scores": one.scores} for name, one in entries.items()},
+            "cv": self._folds.words,
+            "models": self._standings.as_records(),
             "chosen": self._standings.chosen,
             "looks": 0 if revealed is None else 1,
             "revealed": None if revealed is None else asdict(revealed),
@@ -316,18 +296,7 @@ class Experiment:
 
     def table(self) -> Table:
         """The models, their scores, and how often the test set was looked at."""
-        notes = [CORRELATED] if any(len(scores) > 1 for scores in self.scores.values()) else []
-        if self._revealed is None:
-            notes.append("The test set was looked at 0 times.")
-        else:
-            one = self._revealed
-            notes.append(
-                f"The test set was looked at once, on {one.time}, for {one.name}: score {number(one.score)}, "
-                f"standard error {number(one.standard_error)}."
-            )
-        return Table(
-            f"Experiment: {self._parts()}", ("model", "mean score", "standard error", ""), self._standings.rows(), notes
-        )
+        return report(f"Experiment: {self._parts()}", self._standings, self._seal.revealed)
 
     def __str__(self) -> str:
         return self.table().as_text()
@@ -339,10 +308,5 @@ class Experiment:
         return f"Experiment({self._parts()})"
 
     def _parts(self) -> str:
-        seal = "sealed" if self._revealed is None else "looked at once"
+        seal = "sealed" if self._seal.revealed is None else "looked at once"
         return f"{self._rows.n_train} rows to train on, {self._rows.n_test} test rows {seal}"
-
-
-def _look_in(body: dict[str, Any]) -> Revealed | None:
-    """The look that a file remembers."""
-    return None if body["revealed"] is None else Revealed(**body["revealed"])

@@ -17,16 +17,21 @@ from itertools import product
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.base import clone, is_classifier
+from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils.metaestimators import _safe_split
 
-from maxmargin._types import Labels, Matrix, Rows, Vector
+from maxmargin._types import Labels, Matrix, RowIndex, Rows, Vector
 from maxmargin.backends.threads import raise_if_interrupted, run_apart, thread_count
-from maxmargin.errors import ParameterError
+from maxmargin.errors import DataError, MaxMarginError, ParameterError
+from maxmargin.estimators.validation import check_weights
 from maxmargin.evaluate import kernel_search
+from maxmargin.evaluate.fold_checks import check_folds, check_spread, training_on
 from maxmargin.evaluate.progress import Tick, counting
+from maxmargin.evaluate.tables import CORRELATED, Table, number
+
+_MOST_LINES = 20  # settings that the table shows
 
 
 @dataclass(frozen=True)
@@ -96,12 +101,24 @@ class Grid:
         return {name: values[int(k)] for (name, values), k in zip(self.parameters.items(), place, strict=True)}
 
     def __str__(self) -> str:
-        words = [f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}" for name, value in self._best()]
-        where, folds = ", ".join(words), self.scores.shape[-1]
+        where = ", ".join(f"{name}={_in_short(value)}" for name, value in self.best_params.items())
+        folds = self.scores.shape[-1]
         return f"best mean score {self.best_score:.4f} at {where}; {self.mean.size} settings, {folds} folds"
 
-    def _best(self) -> list[tuple[str, Any]]:
-        return list(self.best_params.items())
+    def table(self) -> Table:
+        """The settings with the best means, the best first."""
+        is_one_split = self.scores.shape[-1] == 1
+        order = np.argsort(-self.mean, axis=None, kind="stable")[:_MOST_LINES]
+        rows = []
+        for place in zip(*np.unravel_index(order, self.mean.shape), strict=True):
+            setting = [_in_short(value) for value in self._setting(place).values()]
+            error = None if is_one_split else float(self.standard_error[place])
+            rows.append((*setting, number(self.mean[place]), number(error)))
+        notes = [] if is_one_split else [CORRELATED]
+        return Table(str(self), (*self.parameters, "mean score", "standard error"), rows, notes)
+
+    def _repr_html_(self) -> str:
+        return self.table().as_html()
 
 
 def grid(
@@ -111,6 +128,7 @@ def grid(
     *,
     cv: Any = 5,
     scoring: Any = None,
+    groups: Any = None,
     sample_weight: Vector | None = None,
     n_jobs: int | None = None,
     verbose: bool | int = 0,
@@ -125,12 +143,16 @@ def grid(
     ----------
     estimator
         It is cloned, not changed.
-    X, y, sample_weight
+    X, y
         As for `fit`.
     cv
         Number of folds (stratified for classifiers), or a splitter.
     scoring
         As in scikit-learn; None for the estimator's own `score`.
+    groups
+        One entry a row, for splitters that keep rows of a group together.
+    sample_weight
+        Weights of rows, for fits and for scores. A scoring function of your own is called with `sample_weight=`, too.
     n_jobs
         Threads; None means all cores.
     verbose
@@ -151,7 +173,11 @@ def grid(
     """
     values = _checked(estimator, parameters)
     X, y = X if hasattr(X, "shape") else np.asarray(X), np.asarray(y)
-    folds = list(check_cv(cv, y, classifier=is_classifier(estimator)).split(X, y))
+    sample_weight = check_weights(sample_weight, len(y))
+    folds = _folds(cv, X, y, groups, classifies=is_classifier(estimator))
+    check_folds(folds, sample_weight)
+    if sample_weight is not None or (scoring is None and is_regressor(estimator)):
+        check_spread(folds)
     given = clone(estimator)
     if n_jobs is not None and "n_jobs" in given.get_params():
         given.set_params(n_jobs=n_jobs)
@@ -161,6 +187,18 @@ def grid(
     else:
         scores = _by_fits(given, X, y, sample_weight, folds, values, scoring, n_jobs, verbose)
     return Grid(values, scores, given, (X, y, sample_weight))
+
+
+def _folds(cv: Any, X: Rows, y: Labels, groups: Any, *, classifies: bool) -> list[tuple[RowIndex, RowIndex]]:
+    """The folds that `cv` means to scikit-learn's searches."""
+    try:
+        return list(check_cv(cv, y, classifier=classifies).split(X, y, groups))
+    except MaxMarginError:
+        raise
+    except ValueError as error:
+        raise DataError(
+            f"cv={cv!r} does not split these {len(y)} rows: {error} Take fewer folds, or another splitter."
+        ) from error
 
 
 def _checked(estimator: Any, parameters: dict[str, Any]) -> dict[str, list[Any]]:
@@ -188,10 +226,9 @@ def _by_stored_kernels(
 ) -> Matrix:
     names = [name for name in values if name != "C"]
     others = [dict(zip(names, chosen, strict=True)) for chosen in product(*(values[name] for name in names))]
-    weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     X = clone(estimator)._check_kernel_input(X, reset=True)
     with counting("grid", "folds", len(others) * len(folds), verbose) as tick:
-        found = kernel_search.search(estimator, X, y, weight, folds, values["C"], others, tick)
+        found = kernel_search.search(estimator, X, y, sample_weight, folds, values["C"], others, tick)
     shape = [len(values[name]) for name in names]
     scores = found.reshape(*shape, len(values["C"]), len(folds))
     return np.moveaxis(scores, len(shape), list(values).index("C"))
@@ -211,19 +248,28 @@ def _by_fits(
     score = check_scoring(estimator, scoring)
     settings = [dict(zip(values, chosen, strict=True)) for chosen in product(*values.values())]
 
-    def job(setting: dict[str, Any], train: Any, test: Any, tick: Tick) -> float:
+    def weights(rows: RowIndex) -> dict[str, Vector]:
+        return {} if sample_weight is None else {"sample_weight": sample_weight[rows]}
+
+    def job(setting: dict[str, Any], k: int, tick: Tick) -> float:
         raise_if_interrupted()
         model = clone(estimator).set_params(**setting)
-        weight = {} if sample_weight is None else {"sample_weight": np.asarray(sample_weight)[train]}
-        model.fit(*_safe_split(model, X, y, train), **weight)
-        value = float(score(model, *_safe_split(model, X, y, test, train)))
+        train, test = folds[k]
+        X_train, y_train = _safe_split(model, X, y, train)
+        with training_on(y_train, k, len(folds)):
+            model.fit(X_train, y_train, **weights(train))
+        value = float(score(model, *_safe_split(model, X, y, test, train), **weights(test)))
         tick(1)
         return value
 
     with counting("grid", "fits", len(settings) * len(folds), verbose) as tick:
-        jobs = [partial(job, setting, train, test, tick) for setting in settings for train, test in folds]
+        jobs = [partial(job, setting, k, tick) for setting in settings for k in range(len(folds))]
         found = run_apart(jobs, min(thread_count(n_jobs), len(jobs)))
     return np.array(found).reshape(*(len(v) for v in values.values()), len(folds))
+
+
+def _in_short(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _in_order(values: list[Any]) -> list[Any]:

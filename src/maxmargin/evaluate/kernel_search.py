@@ -23,6 +23,7 @@ from maxmargin.estimators.parameters import check_cost, check_epsilon, check_int
 from maxmargin.estimators.svc import SVC
 from maxmargin.estimators.svr import SVR
 from maxmargin.estimators.weights import present_classes
+from maxmargin.evaluate.fold_checks import training_on
 from maxmargin.evaluate.progress import Tick
 from maxmargin.evaluate.stored_kernels import StoredKernel, ascents
 from maxmargin.losses import EpsilonInsensitive, Hinge
@@ -63,10 +64,9 @@ def search(
         for number, chosen in enumerate(others):
             model = clone(estimator).set_params(**chosen)
             found, stored = _predictions(model, X, y, sample_weight, folds, increasing, stored, tick)
-            columns = [
-                [score(y[test], one) for one in by_cost] for (_, test), by_cost in zip(folds, found, strict=True)
-            ]
-            scores[number][order] = np.array(columns).T
+            for k, ((_, test), by_cost) in enumerate(zip(folds, found, strict=True)):
+                weight = None if sample_weight is None else sample_weight[test]
+                scores[number, order, k] = [score(y[test], one, sample_weight=weight) for one in by_cost]
     return scores
 
 
@@ -94,12 +94,16 @@ def _predictions(
     # "scale" is the width of the rows trained on, so each fold has its own kernel, and its own matrix in turn.
     has_own_width = isinstance(model.gamma, str) and isinstance(model.kernel, str)
     found: list[list[Labels]] = []
-    for group in [[fold] for fold in folds] if has_own_width else [folds]:
-        used = group[0][0] if has_own_width else np.arange(len(y))
+    numbers = range(len(folds))
+    for group in [[k] for k in numbers] if has_own_width else [numbers]:
+        used = folds[group[0]][0] if has_own_width else np.arange(len(y))
         kernel = model._make_kernel(X[used], None if sample_weight is None else sample_weight[used])
         if stored is None or stored.kernel != kernel:
             stored = StoredKernel(kernel, X)
-        parts = [_fold(model, stored, y, sample_weight, train, test, costs) for train, test in group]
+        parts = []
+        for k in group:
+            with training_on(y[folds[k][0]], k, len(folds)):
+                parts.append(_fold(model, stored, y, sample_weight, *folds[k], costs))
         found += _finished(parts, model)
         tick(len(group))
     return found, stored

@@ -15,9 +15,11 @@ from sklearn.base import clone
 
 from maxmargin._types import Labels, Matrix, Rows, Vector
 from maxmargin.certificates import Certificate
+from maxmargin.data import count_rows
 from maxmargin.errors import ParameterError
 from maxmargin.estimators.svc import SVC
 from maxmargin.estimators.svr import SVR
+from maxmargin.estimators.validation import check_weights
 from maxmargin.solvers.shared_kernel import sharing
 
 
@@ -105,11 +107,12 @@ def path(
 
 def _shared_kernel(estimator: Any, X: Rows, sample_weight: Vector | None) -> AbstractContextManager[None]:
     """One kernel matrix for all fits of a kernel machine on these rows."""
-    if not isinstance(estimator, (SVC, SVR)) or sample_weight is not None:
+    if not isinstance(estimator, (SVC, SVR)):
         return nullcontext()
     model = clone(estimator)
     rows = model._check_kernel_input(X, reset=True)
-    return sharing(model._make_kernel(rows, None), rows, model._memory())
+    weight = check_weights(sample_weight, count_rows(rows))
+    return sharing(model._make_kernel(rows, weight), rows, model._memory())
 
 
 def _grid(estimator: Any, C: Any, alpha: Any) -> tuple[str, list[float]]:

@@ -1,7 +1,7 @@
 """Following work that is made of many alike pieces: how many of them are done.
 
-On a terminal, and in a notebook that has widgets, one line with a bar is rewritten in place; elsewhere a plain line is
-written about once a second and at the end.
+On a terminal and in a notebook one line with a bar is rewritten in place; elsewhere a plain line is written about once
+a second and at the end.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ from typing import Any
 from sklearn.base import is_classifier
 
 import maxmargin
+from maxmargin.evaluate import looks
 from maxmargin.evaluate.sealed_rows import SealedRows
 from maxmargin.evaluate.splitters import Holdout
 from maxmargin.evaluate.standings import Standings
@@ -43,6 +44,8 @@ class Revealed:
         Settings of the split.
     versions
         Of the packages that matter.
+    earlier_looks
+        How often the process had looked at test rows of the same data before, in other experiments.
     """
 
     name: str
@@ -60,6 +63,7 @@ class Revealed:
     seed: int
     test: float
     versions: dict[str, str]
+    earlier_looks: int = 0
 
     def table(self) -> Table:
         """The score with what was expected of it."""
@@ -70,6 +74,7 @@ class Revealed:
             ("rows trained and tested on", f"{self.n_train} and {self.n_test}"),
             ("models compared before", str(self.n_compared)),
             ("looks at the test set", "1"),
+            ("earlier looks at these data", str(self.earlier_looks)),
             ("time", self.time),
             ("data", self.data_hash[:16]),
         ]
@@ -87,6 +92,7 @@ def look(
 ) -> Revealed:
     """Score a trained model on the sealed rows, and note the circumstances."""
     score, entry = rows.score(model, scoring), standings.entries[name]
+    made = looks.Look(*rows.hashes, repr(entry.settings))
     is_share = is_classifier(model) and scoring in (None, "accuracy") and not rows.is_weighted
     return Revealed(
         name=name,
@@ -105,4 +111,5 @@ def look(
         test=splitter.test,
         versions={"maxmargin": maxmargin.__version__}
         | {package: version(package) for package in ("numpy", "scikit-learn", "scipy")},
+        earlier_looks=looks.count_others(made),
     )

@@ -25,6 +25,7 @@ from sklearn.utils.validation import _num_samples
 from maxmargin._types import Labels, RowIndex, Rows, Vector
 from maxmargin.backends.threads import raise_if_interrupted, run_apart, thread_count
 from maxmargin.evaluate import kernel_search
+from maxmargin.evaluate.fold_checks import training_on
 from maxmargin.evaluate.left_out import left_out
 from maxmargin.evaluate.progress import Tick, counting
 from maxmargin.evaluate.splitters import Folds
@@ -92,7 +93,9 @@ def by_fits(
         train, test = folds[k]
         trained = clone(model)
         with config_context(**settings):
-            trained.fit(*_safe_split(model, X, y, train), **_weights(weight, train))
+            X_train, y_train = _safe_split(model, X, y, train)
+            with training_on(y_train, k, len(folds)):
+                trained.fit(X_train, y_train, **_weights(weight, train))
             X_test, y_test = _safe_split(model, X, y, test, train)
             predicted = np.asarray(trained.predict(X_test))
             score = np.nan if is_pooled else float(scorer(trained, X_test, y_test, **_weights(weight, test)))

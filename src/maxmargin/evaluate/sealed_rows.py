@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -29,14 +28,22 @@ class SealedRows:
         self.__train, self.__test = next(splitter.split(X, y, groups))
         self.n_train, self.n_test = len(self.__train), len(self.__test)
         self.is_weighted = weight is not None
+        self.hashes = self._hashed()
+        """Hash of all data, and of which rows are sealed."""
 
     def __repr__(self) -> str:
         return f"SealedRows({self.n_train} rows to train on, {self.n_test} sealed)"
 
-    @cached_property
-    def hashes(self) -> tuple[str, str]:
-        """Hash of all data, and of which rows are sealed."""
+    def _hashed(self) -> tuple[str, str]:
         return data_hash(*self.__data), data_hash(self.__test)
+
+    def check_unchanged(self) -> None:
+        """Refuse data that were changed in place: they are not copied, and what was compared was about others."""
+        if self._hashed() != self.hashes:
+            raise DataError(
+                "the data were changed in place after the experiment began, and the models were compared on what they "
+                "were. Begin again with the changed data, or change a copy; scaling belongs into a pipeline."
+            )
 
     def training(self, estimator: Any) -> tuple[Rows, Labels, Vector | None, RowIndex | None]:
         """Rows that are not sealed, as the estimator takes them, with labels, weights and groups."""

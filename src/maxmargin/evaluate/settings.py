@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from types import CodeType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -25,11 +26,25 @@ def settings_of(estimator: Any) -> dict[str, str]:
 
 
 def in_words(value: Any) -> str:
-    """Text of a value, without the place in memory that some have in it; an array by its hash."""
+    """Text of a value, without the place in memory that some have in it; an array and a function by their hash."""
     if isinstance(value, np.ndarray):
         digest = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
         return f"array of shape {value.shape}, {value.dtype}, sha256 {digest[:16]}"
+    if isinstance(value, FunctionType):
+        digest = hashlib.sha256(_inside(value).encode()).hexdigest()
+        return f"function {value.__module__}.{value.__qualname__}, sha256 {digest[:16]}"
     return _ADDRESS.sub("", repr(value))
+
+
+def _inside(function: FunctionType) -> str:
+    """What a function does, as text: its code, its defaults and what it has taken along from around it."""
+    taken = [in_words(cell.cell_contents) for cell in function.__closure__ or ()]
+    return repr((_code(function.__code__), in_words(function.__defaults__), taken))
+
+
+def _code(code: CodeType) -> str:
+    constants = [_code(one) if isinstance(one, CodeType) else repr(one) for one in code.co_consts]
+    return repr((code.co_code, code.co_names, constants))
 
 
 def _setting(value: Any) -> str:

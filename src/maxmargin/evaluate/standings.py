@@ -21,6 +21,8 @@ class Entry:
     settings: dict[str, str]
     scores: list[float]
     estimator: Any = None
+    is_late: bool = False
+    """Whether it was compared when the test set had been looked at."""
 
     @property
     def mean(self) -> float:
@@ -36,11 +38,26 @@ class Entry:
 
 @dataclass
 class Standings:
-    """Entries by name, what they were scored on in words, and which is chosen."""
+    """Entries by name, and which is chosen."""
 
     entries: dict[str, Entry] = field(default_factory=dict)
-    cv: str | None = None
     chosen: str | None = None
+
+    @classmethod
+    def of(cls, records: Mapping[str, Any], chosen: str | None) -> Standings:
+        """Standings from a file."""
+        entries = {
+            name: Entry(one["settings"], one["scores"], is_late=one.get("is_late", False))
+            for name, one in records.items()
+        }
+        return cls(entries, chosen)
+
+    def as_records(self) -> dict[str, Any]:
+        """The entries as a file holds them."""
+        return {
+            name: {"settings": entry.settings, "scores": entry.scores, "is_late": entry.is_late}
+            for name, entry in self.entries.items()
+        }
 
     def choose(self, rule: str) -> str:
         """Name of the entry with the best mean, of the first within one standard error of it, or the one named."""
@@ -72,9 +89,13 @@ class Standings:
     def rows(self) -> list[tuple[str, ...]]:
         """Lines of a table."""
         return [
-            (name, number(entry.mean), number(entry.standard_error), "chosen" if name == self.chosen else "")
+            (name, number(entry.mean), number(entry.standard_error), self._remark(name, entry))
             for name, entry in self.entries.items()
         ]
+
+    def _remark(self, name: str, entry: Entry) -> str:
+        words = ["chosen"] * (name == self.chosen) + ["compared after the look"] * entry.is_late
+        return ", ".join(words)
 
 
 def named(models: Mapping[str, Any] | Sequence[Any] | Any) -> dict[str, Any]:

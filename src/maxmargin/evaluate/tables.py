@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
+CORRELATED = "Folds share training rows, so their scores are correlated and the standard error is too small."
+
 
 @dataclass(frozen=True)
 class Table:
@@ -29,11 +31,19 @@ class Table:
 
     def as_html(self) -> str:
         """For a notebook."""
-        head = "".join(f"<th>{escape(column)}</th>" for column in self.columns)
-        body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in self.rows)
+        head = _cells("th", self.columns)
+        body = "".join(f"<tr>{_cells('td', row)}</tr>" for row in self.rows)
         table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>" if self.rows else ""
         notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
         return f"<div><p><strong>{escape(self.title)}</strong></p>{table}{notes}</div>"
+
+
+def _cells(tag: str, words: Sequence[str]) -> str:
+    """A line of a table; notebooks set all cells right where nothing else is said."""
+    sides = ["left"] + ["right"] * (len(words) - 1)
+    return "".join(
+        f'<{tag} style="text-align:{side}">{escape(word)}</{tag}>' for side, word in zip(sides, words, strict=True)
+    )
 
 
 def number(value: float | None) -> str:

@@ -1,0 +1,50 @@
+"""The folds that all models of an experiment are scored on: scores on other rows could not be compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from maxmargin._types import Labels, Rows
+from maxmargin.errors import ParameterError
+from maxmargin.evaluate.cross_validation import folds_of
+from maxmargin.evaluate.data_hash import data_hash
+from maxmargin.evaluate.settings import in_words
+from maxmargin.evaluate.splitters import Folds, k_fold
+
+
+class SameFolds:
+    """A way to split, in words and itself, which no file holds."""
+
+    def __init__(self, words: str | None = None):
+        self.words = words
+        self._cv: Any = None
+        self._folds: dict[bool, Folds] = {}
+
+    def agree(self, cv: Any, *, is_settled: bool) -> None:
+        """Settle on `cv`, None being what was used before, else five folds; refuse another where that is settled."""
+        if cv is None:
+            cv = self._cv if is_settled and self._cv is not None else k_fold(5)
+        elif isinstance(cv, (int, np.integer)):
+            cv = k_fold(int(cv))
+        elif not hasattr(cv, "split") and isinstance(cv, Iterable):
+            cv = list(cv)
+        words = in_words(cv)
+        if isinstance(cv, list):
+            words = f"{len(cv)} splits, {data_hash(*(rows for pair in cv for rows in pair))[:16]}"
+        if words == self.words and self._cv is not None:
+            return
+        if is_settled and words != self.words:
+            raise ParameterError(
+                f"the other models of this experiment were scored with cv={self.words}; give the same one. "
+                f"Scores with cv={words} could not be compared with theirs."
+            )
+        self._cv, self.words, self._folds = cv, words, {}
+
+    def folds(self, X: Rows, y: Labels, groups: Any, *, classifies: bool) -> Folds:
+        """The folds, always the same; a splitter may draw others when it is asked again."""
+        if classifies not in self._folds:
+            self._folds[classifies] = folds_of(self._cv, X, y, groups, classifies=classifies)
+        return self._folds[classifies]
