@@ -21,7 +21,7 @@ points = np.array([[0.2, -1.4], [-2.1, 1.7], [0.9, 1], [-1, -3.1], [-0.2, -1], [
 labels = np.array([-1, 1, 1, -1, -1, 1, -1, 1])
 given = np.array([0, 0, 0.5, 0, 0.25, 0, 0.25, 0])
 
-model = SVC(kernel="linear", C=np.inf, tol=1e-9).fit(points, labels)
+model = SVC(kernel="linear", C=np.inf).fit(points, labels)
 alpha = np.zeros(8)
 alpha[model.support_] = np.abs(model.dual_coef_[0])
 assert np.allclose(alpha, given, atol=1e-6)
@@ -31,7 +31,7 @@ assert np.allclose(model.intercept_, 0.0, atol=1e-6)
 moved = points.copy()
 moved[2] = [-0.2, 1.0]  # point 3, now above point 5
 moved[6] = [2.0, -2.0]  # point 7, away from the margin
-fewer = SVC(kernel="linear", C=np.inf, tol=1e-9).fit(moved, labels)
+fewer = SVC(kernel="linear", C=np.inf).fit(moved, labels)
 assert np.allclose(fewer.coef_, model.coef_, atol=1e-6)
 assert set(fewer.support_) == {2, 4}  # points 3 and 5
 

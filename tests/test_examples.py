@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import runpy
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ mpl.use("Agg")
 ROOT = Path(__file__).parents[1]
 RUNNER = ROOT / "examples" / "all_pictures.py"
 EXAMPLES = sorted(path for path in RUNNER.parent.glob("*.py") if path != RUNNER)
+TOPICS = sorted(path for path in (ROOT / "docs" / "theory").glob("*.md") if path.stem != "index")
 LARGEST = 60_000  # bytes of a picture in the documentation
 ENDING = """
 if len(sys.argv) > 1:
@@ -61,7 +63,7 @@ def test_every_example_says_how_to_run_it_and_ends_the_same_way(example):
 
 @each_example
 def test_every_example_is_in_the_documentation_with_its_picture(example):
-    page = (ROOT / "docs" / "pictures.md").read_text()
+    page = (ROOT / "docs" / "gallery.md").read_text()
     assert f"`examples/{example.name}`" in page
     assert f"(pictures/{example.stem}.png)" in page
     assert (ROOT / "docs" / "pictures" / f"{example.stem}.png").stat().st_size < LARGEST
@@ -70,3 +72,18 @@ def test_every_example_is_in_the_documentation_with_its_picture(example):
 def test_every_picture_of_the_documentation_comes_from_an_example():
     pictures = {path.stem for path in (ROOT / "docs" / "pictures").iterdir()}
     assert pictures == {path.stem for path in EXAMPLES}
+
+
+@pytest.mark.parametrize("page", TOPICS, ids=lambda path: path.stem)
+def test_every_topic_shows_code_of_the_library_and_a_picture_with_its_script(page):
+    text = page.read_text()
+    pictures = re.findall(r"^!\[.+\]\(\.\./pictures/(\w+)\.png\)$", text, re.MULTILINE)
+    assert pictures
+    assert re.search(r"^\[source: maxmargin\..+\]$", text, re.MULTILINE)
+    for name in pictures:
+        assert f"`examples/{name}.py`" in text
+
+
+def test_every_topic_is_in_the_table_of_the_topics():
+    table = (ROOT / "docs" / "theory" / "index.md").read_text()
+    assert [page.name for page in TOPICS if not re.search(rf"\({page.name}[)#]", table)] == []

@@ -35,15 +35,15 @@ class Hinge(MarginLoss):
         return np.zeros_like(z)
 
     def score_kinks(self, y: Vector) -> list[Vector]:
-        """Y f = 1, so f = y."""
+        """One kink, at y f = 1: f = y."""
         return [y]
 
     def conjugate(self, u: Vector) -> Vector:
-        """U on [-1, 0]."""
+        """Equal to u on [-1, 0], infinite elsewhere."""
         return np.where((u >= -1.0) & (u <= 0.0), u, np.inf)
 
     def conjugate_subdifferential(self, u: Vector) -> tuple[Vector, Vector]:
-        """Z = 1 inside the interval; everything before 1 at u = -1, everything after it at u = 0."""
+        """Inside the interval z = 1; everything before 1 at u = -1, everything after it at u = 0."""
         return np.where(u <= -1.0, -np.inf, 1.0), np.where(u >= 0.0, np.inf, 1.0)
 
     def dual_box(self, C: Vector) -> DualBox:
@@ -81,7 +81,7 @@ class SquaredHinge(MarginLoss):
         return [y]
 
     def conjugate(self, u: Vector) -> Vector:
-        """U + u^2 / 4 for u <= 0."""
+        """Equal to u + u^2 / 4 for u <= 0, infinite elsewhere."""
         return np.where(u <= 0.0, u + np.square(u) / 4.0, np.inf)
 
     def conjugate_subdifferential(self, u: Vector) -> tuple[Vector, Vector]:
@@ -90,7 +90,7 @@ class SquaredHinge(MarginLoss):
         return inside, np.where(u >= 0.0, np.inf, inside)
 
     def dual_box(self, C: Vector) -> DualBox:
-        """Alpha >= 0, linear term alpha, and 1 / (2 C) added to the diagonal of the kernel matrix."""
+        """No upper bound: alpha >= 0, linear term alpha, and 1 / (2 C) added to the diagonal of the kernel matrix."""
         zero = np.zeros_like(C)
         return DualBox(zero, np.full_like(C, np.inf), np.ones_like(C), zero, 1.0 / (2.0 * C))
 
@@ -127,7 +127,7 @@ class HardMargin(MarginLoss):
         return [y]
 
     def conjugate(self, u: Vector) -> Vector:
-        """U for u <= 0."""
+        """Equal to u for u <= 0, infinite elsewhere."""
         return np.where(u <= 0.0, u, np.inf)
 
     def conjugate_subdifferential(self, u: Vector) -> tuple[Vector, Vector]:
@@ -143,6 +143,6 @@ class HardMargin(MarginLoss):
         )
 
     def dual_box(self, C: Vector) -> DualBox:
-        """Alpha >= 0, linear term alpha."""
+        """No upper bound: alpha >= 0, linear term alpha."""
         zero = np.zeros_like(C)
         return DualBox(zero, np.full_like(C, np.inf), np.ones_like(C), zero, zero)

@@ -55,7 +55,7 @@ class EpsilonInsensitive(ResidualLoss):
         return [y - self.epsilon, y + self.epsilon]
 
     def conjugate(self, u: Vector) -> Vector:
-        """Epsilon |u| on [-1, 1]."""
+        """Equal to epsilon |u| on [-1, 1], infinite elsewhere."""
         return np.where(np.abs(u) <= 1.0, self.epsilon * np.abs(u), np.inf)
 
     def conjugate_subdifferential(self, u: Vector) -> tuple[Vector, Vector]:
@@ -104,7 +104,7 @@ class SquaredEpsilonInsensitive(ResidualLoss):
         return [y - self.epsilon, y + self.epsilon]
 
     def conjugate(self, u: Vector) -> Vector:
-        """Epsilon |u| + u^2 / 4."""
+        """Equal to epsilon |u| + u^2 / 4."""
         return self.epsilon * np.abs(u) + np.square(u) / 4.0
 
     def conjugate_subdifferential(self, u: Vector) -> tuple[Vector, Vector]:

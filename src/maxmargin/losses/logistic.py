@@ -34,7 +34,7 @@ class Logistic(MarginLoss):
         return slope, slope
 
     def curvature(self, z: Vector) -> Vector:
-        """P (1 - p) with p the probability of being wrong."""
+        """The variance p (1 - p), with p the probability of being wrong."""
         curvature: Vector = expit(z) * expit(-z)
         return curvature
 

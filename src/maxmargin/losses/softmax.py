@@ -30,7 +30,7 @@ class Softmax(MulticlassLoss):
     formula: ClassVar[str] = "(log sum_k exp(f_ik) - f_iy)"
 
     def value(self, z: Matrix) -> Vector:
-        """Log sum_k exp(z_k), one a row of scores."""
+        """The logarithm of sum_k exp(z_k), one a row of scores."""
         total: Vector = logsumexp(z, axis=-1)
         return total
 
@@ -45,7 +45,7 @@ class Softmax(MulticlassLoss):
         return np.where(in_simplex(u), np.sum(xlogy(p, p), axis=-1), np.inf)
 
     def score_value(self, f: Matrix, y: Vector) -> Vector:
-        """Log sum_k exp(f_k - f_y), which keeps the digits of a loss near zero."""
+        """The logarithm of sum_k exp(f_k - f_y), which keeps the digits of a loss near zero."""
         return self.value(f - np.take_along_axis(f, class_column(y), axis=-1))
 
     def score_slope(self, f: Matrix, y: Vector) -> Matrix:
