@@ -10,7 +10,19 @@ import importlib
 import itertools
 import sys
 
-ALL = ["reference", "linear", "kernel", "relatives", "memory", "startup", "evaluation", "streams", "streams_reading"]
+ALL = [
+    "reference",
+    "linear",
+    "kernel",
+    "solvers",
+    "relatives",
+    "memory",
+    "startup",
+    "evaluation",
+    "fold_starts",
+    "streams",
+    "streams_reading",
+]
 
 names = list(itertools.takewhile(lambda word: word in ALL, sys.argv[1:]))
 arguments = sys.argv[1 + len(names) :]
