@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from docs_site.includes import LINE, with_includes
 
 import maxmargin
 
@@ -161,6 +162,11 @@ def test_every_relative_link_leads_to_a_file_and_a_heading(path):
         assert page.is_relative_to(ROOT), target
         if anchor:
             assert anchor in anchors(page), target
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_every_source_and_file_a_page_names_is_there(page):
+    assert not LINE.search(with_includes(page.read_text()))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
