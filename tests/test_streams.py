@@ -2,8 +2,6 @@
 
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 
@@ -12,10 +10,10 @@ import pytest
 from scipy import sparse
 
 import maxmargin
-from maxmargin import LinearSVC, LinearSVR, Status, evaluate, load
+from maxmargin import LinearSVC, LinearSVR, LogisticRegression, Status, evaluate, load
 from maxmargin.data import ArraySource, Block
 from maxmargin.errors import CertificateError, CheckpointError, DataError, NotConvergedWarning, ParameterError
-from maxmargin.losses import Hinge, Logistic
+from maxmargin.losses import Hinge, Squared
 from maxmargin.problems import Intercept, Pair, Specification, StreamedProblem
 from maxmargin.solvers.stream_block import BlockMinimisation
 from maxmargin.solvers.stream_cache import RowCache, State
@@ -356,36 +354,139 @@ def test_targets_beside_a_source_and_a_checkpoint_beside_arrays_are_refused(tmp_
         LinearSVC(checkpoint=tmp_path).fit(X, y)
     with pytest.raises(DataError, match="at least two classes"):
         LinearSVC().fit(MemorySource(X, np.ones(50)))
-    problem = problem_of(X, y, Logistic(), 1.0)
     with pytest.raises(ParameterError, match="Load the data as arrays"):
-        CachedLoops().solve(problem)
+        CachedLoops().solve(problem_of(X, y, Squared(), 1.0))
+
+
+def rows_in(cache):
+    """Numbers of the rows in the cache, and the rows."""
+    places = np.concatenate([segment.places for segment in cache.segments])
+    rows = cache.cached.rows
+    if not cache.is_sparse:
+        return cache.cached.number[places], rows.values[places]
+    X = np.zeros((len(places), 20), dtype=rows.values.dtype)
+    for k, i in enumerate(places):
+        X[k, rows.columns[rows.starts[i] : rows.starts[i + 1]]] = rows.values[rows.starts[i] : rows.starts[i + 1]]
+    return cache.cached.number[places], X
 
 
 @pytest.mark.parametrize("sparse_rows", [False, True])
 def test_the_cache_keeps_to_its_bytes_and_never_holds_a_row_twice(sparse_rows):
     X, y = table(n=500, d=20)
     A = sparse.csr_matrix(X.astype(np.float32)) if sparse_rows else X
-    memory = 30_000
+    memory = 40_000
     cache = RowCache(memory, A, len(y))
-    used = sum(array.nbytes for one in cache.segments for array in (*one.cached.rows, *one.cached[1:]))
+    used = sum(array.nbytes for array in (*cache.cached.rows, *cache.cached[1:]))
     assert 0.6 * memory <= used <= memory
-    problem = problem_of(A, y, Hinge(), 1.0)
-    segment = cache.segments[0]
-    block = problem.read(0)
-    end = cache.fill(segment, block, 0)
-    assert segment.size == end
-    other = cache.segments[1]
-    assert cache.fill(other, block, 0) > end  # those before `end` are passed over
-    assert other.cached.number[0] == end
-    segment.train_on(1)
-    other.train_on(1)
-    kept = [int(one.cached.number[one.cached.order[0]]) for one in (segment, other)]
-    assert cache.merge([segment, other], cache.segments[2]) == [segment, other]
-    merged = cache.segments[2]
-    assert merged.cached.number[: merged.size].tolist() == kept
-    present = np.unpackbits(cache.present, bitorder="little")[: len(y)]
-    assert np.flatnonzero(present).tolist() == kept
-    assert [one.state for one in cache.segments] == [State.FREE] * len(cache.segments)
+    block = problem_of(A, y, Hinge(), 1.0).read(0)
+    segment, other = cache.segments[:2]
+    end = cache.fill(segment, block, 0, cache.wanted(block))
+    assert len(segment.places) == end < len(block.cost)
+    assert cache.fill(other, block, 0, cache.wanted(block)) > end  # those before `end` are not wanted any more
+    assert cache.cached.number[other.places[0]] == end
+    assert np.flatnonzero(cache.present).tolist() == sorted(rows_in(cache)[0])
+    cache.empty(segment)
+    assert cache.wanted(block)[:end].all()
+
+
+@pytest.mark.parametrize("sparse_rows", [False, True])
+def test_rows_with_the_most_slack_leave_and_those_that_stay_are_whole(sparse_rows):
+    X, y = table(n=500, d=20)
+    X = X.astype(np.float32)
+    X[np.random.default_rng(0).random(X.shape) < 0.3] = 0.0
+    A = sparse.csr_matrix(X) if sparse_rows else X
+    cache = RowCache(40_000, A, len(y))
+    problem, rng = problem_of(A, y, Hinge(), 1.0), np.random.default_rng(1)
+    spare, k = cache.keep_spare(), 0
+    for segment in cache.of_state(State.FREE):
+        first, block = 0, problem.read(k)
+        while first < len(block.cost):
+            first = cache.fill(segment, block, first, cache.wanted(block))
+            if first < len(block.cost):
+                break
+            k += 1
+            first, block = 0, problem.read(k)
+        segment.state = State.VISITED
+    numbers, _ = rows_in(cache)
+    slack = rng.permutation(len(y)).astype(float)
+    places = np.concatenate([segment.places for segment in cache.segments])
+    cache.cached.slack[places] = slack[numbers]
+    most = len(cache.segments) // 2
+    spare = cache.make_room(most, spare, rng)
+    kept, rows = rows_in(cache)
+    assert len(cache.of_state(State.VISITED)) <= most
+    assert len(spare.places) == 0
+    assert spare.state is State.BUSY
+    assert 0.7 * most / len(cache.segments) <= len(kept) / len(numbers) < 0.6
+    assert np.max(slack[kept]) < np.min(slack[np.setdiff1d(numbers, kept)])
+    assert np.flatnonzero(cache.present).tolist() == sorted(kept)
+    np.testing.assert_array_equal(rows, X[kept])
+
+
+def test_where_all_rows_have_something_to_tell_segments_leave_at_random():
+    X, y = table(n=500, d=20)
+    cache = RowCache(40_000, X, len(y))
+    problem, rng = problem_of(X, y, Hinge(), 1.0), np.random.default_rng(1)
+    spare = cache.keep_spare()
+    for k, segment in enumerate(cache.of_state(State.FREE)):
+        cache.fill(segment, problem.read(k), 0, cache.wanted(problem.read(k)))
+        segment.state = State.VISITED
+    full = {tuple(cache.cached.number[segment.places]) for segment in cache.of_state(State.VISITED)}
+    cache.make_room(3, spare, rng)
+    left = {tuple(cache.cached.number[segment.places]) for segment in cache.of_state(State.VISITED)}
+    assert len(left) == 3
+    assert left < full  # nothing was copied
+
+
+@pytest.mark.parametrize("intercept", ["free", "augmented"])
+@pytest.mark.parametrize("stream", STREAMS)
+def test_logistic_regression_of_two_classes_is_that_of_a_fit_in_memory(stream, intercept):
+    X, y = table(n=300, d=8)
+    labels = np.array(["no", "yes"])[(y > 0).astype(int)]
+    weight = np.random.default_rng(4).integers(0, 3, size=len(y)).astype(float)
+    settings = {"C": 0.3, "intercept": intercept}
+    whole = LogisticRegression(tol=1e-9, **settings).fit(X, labels, weight)
+    source = MemorySource(X, labels, weight)
+    model = LogisticRegression(tol=1e-4, stream=stream, memory=3 * a_tenth(X), **settings).fit(source)
+    assert model.certificate_.status is Status.CONVERGED
+    np.testing.assert_allclose(model.coef_, whole.coef_, atol=1e-4)
+    np.testing.assert_allclose(model.predict_proba(X), whole.predict_proba(X), atol=1e-4)
+    model.certificate_.verify(source)
+
+
+def test_logistic_regression_of_a_source_is_for_two_classes_and_the_l2_penalty():
+    X, y = table(n=60, d=4)
+    with pytest.raises(ParameterError, match="3 classes"):
+        LogisticRegression().fit(MemorySource(X, np.arange(60) % 3))
+    with pytest.raises(ParameterError, match="penalty='l1'"):
+        LogisticRegression("l1").fit(MemorySource(X, y))
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 5])
+@pytest.mark.parametrize("stream", STREAMS)
+def test_any_number_of_threads_reaches_the_optimum_of_each_class(stream, n_jobs):
+    X, _ = table(n=300, d=6)
+    y = np.digitize(X[:, 0] + X[:, 1], [-0.5, 0.6, 1.5])
+    model = LinearSVC(loss="hinge", C=0.05, tol=1e-3, stream=stream, memory="20KB", n_jobs=n_jobs)
+    model.fit(MemorySource(X, y, block_rows=20))
+    whole = LinearSVC(loss="hinge", C=0.05, tol=1e-6).fit(X, y)
+    assert model.certificate_.status is Status.CONVERGED
+    for part, best in zip(model.certificate_.parts, whole.certificate_.parts, strict=True):
+        assert part.primal == pytest.approx(best.primal, rel=1.1e-3)
+    model.certificate_.verify(X, y)
+
+
+@pytest.mark.parametrize("stream", STREAMS)
+def test_rows_sorted_by_class_take_few_passes(stream):
+    X, y = table(n=600, d=6)
+    order = np.argsort(y, kind="stable")
+    passes = [
+        LinearSVC(loss="hinge", C=0.01, tol=1e-3, stream=stream, memory=4 * a_tenth(X))
+        .fit(MemorySource(X[rows], y[rows]))
+        .certificate_.passes
+        for rows in (order, np.random.default_rng(0).permutation(len(y)))
+    ]
+    assert passes[0] <= 4 * passes[1]
 
 
 @pytest.mark.parametrize("stream", STREAMS)
@@ -420,45 +521,6 @@ def test_a_checkpoint_of_other_data_or_settings_or_a_damaged_one_is_refused(tmp_
         file.write_bytes(damaged)
         with pytest.raises(CheckpointError, match="Delete it to begin anew"):
             LinearSVC(**settings).fit(MemorySource(X, y))
-
-
-_KILLED = """
-import sys
-import numpy as np
-sys.path.insert(0, sys.argv[2])
-from test_streams import MemorySource, a_tenth, table
-from maxmargin import LinearSVC
-X, y = table(n=1500, d=15)
-print("begun", flush=True)
-model = LinearSVC(loss="hinge", C=1.0, tol=1e-9, max_seconds=60, memory=a_tenth(X), checkpoint=sys.argv[1])
-model.fit(MemorySource(X, y))
-"""
-
-
-def test_a_fit_killed_at_random_moments_ends_at_the_optimum(tmp_path):
-    X, y = table(n=1500, d=15)
-    here = os.path.dirname(__file__)
-    passes = []
-    for seconds in np.random.default_rng(5).uniform(0.4, 1.2, size=3):
-        with subprocess.Popen(
-            [sys.executable, "-c", _KILLED, tmp_path, here], stdout=subprocess.PIPE, env=os.environ
-        ) as process:
-            process.stdout.readline()
-            time.sleep(seconds)
-            process.kill()
-        files = [path for path in tmp_path.iterdir() if not path.name.startswith(".")]
-        if files:
-            from maxmargin.models import read_record
-
-            passes.append(read_record(files[0])["passes"])  # whole, whenever the process was killed
-    assert passes == sorted(passes)
-    assert passes[-1] > 0
-    model = LinearSVC(loss="hinge", C=1.0, tol=1e-3, memory=3 * a_tenth(X), checkpoint=tmp_path).fit(MemorySource(X, y))
-    optimum = LinearSVC(loss="hinge", C=1.0, tol=1e-6).fit(X, y).certificate_.primal
-    assert model.certificate_.status is Status.CONVERGED
-    assert model.certificate_.passes > passes[-1]
-    assert model.certificate_.primal == pytest.approx(optimum, rel=1.1e-3)
-    assert len(list(tmp_path.iterdir())) == 1  # nothing half written is left
 
 
 def test_verbose_shows_one_line_a_fit(capsys):

@@ -92,11 +92,11 @@ def copy_row(rows: Any, i: Any, into: Any, at: Any) -> None:
     into.starts[at + 1] = top + last - first
 
 
-def row_fits(rows: Any, i: Any, into: Any, at: Any) -> bool:
-    """Whether the entries of row i have room in `into` behind its rows before `at`."""
+def row_fits(rows: Any, i: Any, into: Any, at: Any, end: Any) -> bool:
+    """Whether the entries of row i have room in `into` behind its rows before `at`, and before entry `end`."""
     if isinstance(rows, DenseRows):
         return True
-    return bool(into.starts[at] + rows.starts[i + 1] - rows.starts[i] <= len(into.values))
+    return bool(into.starts[at] + rows.starts[i + 1] - rows.starts[i] <= end)
 
 
 def _is_dense(rows: Any) -> bool:
@@ -209,16 +209,16 @@ def _copy_row(rows: Any, i: Any, into: Any, at: Any) -> Any:
 
 
 @overload(row_fits, jit_options=_OPTIONS, inline="never")
-def _row_fits(rows: Any, i: Any, into: Any, at: Any) -> Any:
+def _row_fits(rows: Any, i: Any, into: Any, at: Any, end: Any) -> Any:
     if _is_dense(rows):
 
-        def dense(rows: Any, i: Any, into: Any, at: Any) -> bool:
+        def dense(rows: Any, i: Any, into: Any, at: Any, end: Any) -> bool:
             return True
 
         return dense
 
-    def sparse(rows: Any, i: Any, into: Any, at: Any) -> Any:
-        return into.starts[at] + rows.starts[i + 1] - rows.starts[i] <= len(into.values)
+    def sparse(rows: Any, i: Any, into: Any, at: Any, end: Any) -> Any:
+        return into.starts[at] + rows.starts[i + 1] - rows.starts[i] <= end
 
     return sparse
 

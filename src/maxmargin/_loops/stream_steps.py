@@ -1,4 +1,4 @@
-"""Dual coordinate steps over the rows of a segment, for several sub-problems that share the rows.
+"""Dual coordinate steps over rows of the cache, for several sub-problems that share the rows.
 
 In the coefficient beta_i of a row the dual of every loss here is, up to a constant, the minimum of
 
@@ -11,9 +11,16 @@ around its present value a, with the slope g = f_i - t_i + D_i a and the score f
     tube              t = y    e = epsilon    |beta| <= C_i               D_i = 0
     squared tube      t = y    e = epsilon    no bounds                   D_i = 1 / (2 C_i)
 
-The minimum is a soft threshold, clipped. A row is settled where no way is downhill, and every way that is open is
-uphill by more than the limit: the largest slope downhill that the last sweep has met. The limit of a sweep and the
-maximum of the next one are two numbers; the lecture has one name for both.
+The minimum is a soft threshold, clipped. The dual of the logistic loss is, with z = y beta between 0 and C_i,
+
+    1/2 (|x_i|^2 + s^2) (z - y a)^2 + y f_i (z - y a) + z log z + (C_i - z) log(C_i - z)
+
+Its minimum is found in u, z = C_i / (1 + exp(-u)): the slope u + (|x_i|^2 + s^2) (z - y a) + y f_i grows with u at
+least as fast as u, so Newton's steps between two bounds that close in on the zero end in a few.
+
+A row is settled where no way is downhill, and every way that is open is uphill by more than the limit: the largest
+slope downhill that the last sweep has met. The limit of a sweep and the maximum of the next one are two numbers; the
+lecture has one name for both. With the logistic loss no row is ever settled, and its violation stands for the slope.
 
 b = centre + scale * constant, the three numbers of a sub-problem in `bias`; constant = scale * sum_i beta_i.
 """
@@ -25,11 +32,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from maxmargin._loops.compiling import fast_loop
-from maxmargin._loops.curves import HINGE, SQUARED_HINGE, SQUARED_TUBE, loss_value, violation
+from maxmargin._loops.curves import HINGE, LOGISTIC, SQUARED_HINGE, SQUARED_TUBE, TUBE, loss_value, violation
 from maxmargin._loops.rows import add_row, row_dot
 from maxmargin._loops.stream_rows import CachedRows
 
 _POLL = 1024  # rows between looks at the stop flag
+_NEWTON_STEPS, _CLOSE = 20, 1e-9  # for the logistic loss
 
 
 class Duals(NamedTuple):
@@ -53,7 +61,7 @@ class Sweep(NamedTuple):
     steepest: Any
     """Largest slope downhill so far."""
     seen: Any
-    """One bit a row: whether it was measured in this pass over the data."""
+    """One byte a row: whether it was measured in this pass over the data."""
     loss: Any
     """Sum of C_i l over the rows measured."""
     violation: Any
@@ -66,7 +74,7 @@ def _bounds(code: int, cost: float, y: float) -> Any:
     squared = code in (SQUARED_HINGE, SQUARED_TUBE)
     reach = np.inf if squared else cost
     diagonal = 0.5 / cost if squared else 0.0
-    if code in (HINGE, SQUARED_HINGE):
+    if code in (HINGE, SQUARED_HINGE, LOGISTIC):
         return (0.0, reach, diagonal) if y > 0.0 else (-reach, 0.0, diagonal)
     return -reach, reach, diagonal
 
@@ -85,85 +93,106 @@ def _minimum(a: float, g: float, curvature: float, e: float, low: float, high: f
 
 
 @fast_loop
-def visit_rows(
-    segment: CachedRows, active: int, duals: Duals, sweep: Sweep, evict: bool, random: Any, stop: Any
-) -> int:
-    """One step for each of the rows order[:active] and each sub-problem, in random order; returns what stays active.
-
-    A row that is not yet seen in this pass is measured before its steps.
-    """
-    order = segment.order
-    x = random[0]
-    for k in range(active - 1, 0, -1):
-        x ^= x << np.uint64(13)
-        x ^= x >> np.uint64(7)
-        x ^= x << np.uint64(17)
-        j = np.int64(x % np.uint64(k + 1))
-        order[k], order[j] = order[j], order[k]
-    random[0] = x
-    code, epsilon, bias = duals.code, duals.epsilon, duals.bias
-    e = 0.0 if code in (HINGE, SQUARED_HINGE) else epsilon
-    is_class = duals.signs.shape[1] > 0
-    k = 0
-    steps = 0
-    while k < active:
-        steps += 1
-        if steps % _POLL == 0 and stop[0] != 0:
-            break
-        i = order[k]
-        number, cost, settled = segment.number[i], segment.cost[i], True
-        bit = np.uint8(1 << (number & 7))
-        measure = sweep.seen[number >> 3] & bit == 0
-        sweep.seen[number >> 3] |= bit
-        for p in range(len(duals.beta)):
-            y = duals.signs[p, np.int64(segment.target[i])] if is_class else segment.target[i]
-            low, high, diagonal = _bounds(code, cost, y)
-            scale = bias[p, 1]
-            f = row_dot(segment.rows, i, duals.weights[p]) + bias[p, 0] + scale * bias[p, 2]
-            a = duals.beta[p, number]
-            g = f - y + diagonal * a
-            if measure:
-                sweep.loss[p] += cost * loss_value(code, epsilon, f, y)
-                sweep.violation[p] = max(sweep.violation[p], violation(code, epsilon, -a / cost, f, y))
-            right = g + e if a >= 0.0 else g - e
-            left = g + e if a > 0.0 else g - e
-            uphill = min(right if a < high else np.inf, -left if a > low else np.inf)
-            if uphill <= sweep.limit[p]:
-                settled = False
-            if uphill < 0.0:
-                sweep.steepest[p] = max(sweep.steepest[p], -uphill)
-                new = _minimum(a, g, segment.square[i] + scale * scale + diagonal, e, low, high)
-                if new != a:
-                    add_row(segment.rows, i, new - a, duals.weights[p])
-                    bias[p, 2] += scale * (new - a)
-                    duals.beta[p, number] = new
-        if settled and evict:
-            active -= 1
-            order[k], order[active] = order[active], order[k]
+def _logistic_minimum(a: float, f: float, curvature: float, cost: float, y: float) -> Any:
+    """Where the dual of the logistic loss in one coefficient is best."""
+    z = y * a
+    low, high = -y * f - curvature * (cost - z), -y * f + curvature * z
+    u = min(max(np.log(z / (cost - z)) if 0.0 < z < cost else 0.5 * (low + high), low), high)
+    for _ in range(_NEWTON_STEPS):
+        e = np.exp(-abs(u))
+        p = 1.0 / (1.0 + e) if u > 0.0 else e / (1.0 + e)
+        slope = u + curvature * (cost * p - z) + y * f
+        if slope > 0.0:
+            high = u
         else:
-            k += 1
-    return active
+            low = u
+        step = slope / (1.0 + curvature * cost * e / ((1.0 + e) * (1.0 + e)))
+        if abs(step) <= _CLOSE * (1.0 + abs(u)):
+            break
+        u = u - step if low < u - step < high else 0.5 * (low + high)
+    e = np.exp(-abs(u))
+    return y * cost * (1.0 / (1.0 + e) if u > 0.0 else e / (1.0 + e))
 
 
 @fast_loop
-def measure_slack(segment: CachedRows, active: int, duals: Duals, slack: Any) -> None:
-    """How far uphill the nearest open way of each row order[:active] is, the smallest over the sub-problems.
+def _uphill(a: float, g: float, e: float, low: float, high: float) -> float:
+    """Slope of the open way that rises least; negative where one falls."""
+    right = g + e if a >= 0.0 else g - e
+    left = g + e if a > 0.0 else g - e
+    return min(right if a < high else np.inf, -left if a > low else np.inf)
 
-    Zero for a row that is free or wants to move: the smaller the number, the more a row has to tell.
+
+@fast_loop
+def visit_rows(cached: CachedRows, places: Any, duals: Duals, sweep: Sweep, slack: Any, beyond: Any, stop: Any) -> None:
+    """One step for each of the rows at the places, in this order, and each sub-problem.
+
+    Tells, of each row before its steps, the slope of the way that rises least, and by how much the least settled
+    sub-problem is beyond its limit. A row that is not yet seen in this pass is measured, too.
     """
-    code, bias = duals.code, duals.bias
-    e = 0.0 if code in (HINGE, SQUARED_HINGE) else duals.epsilon
+    code, epsilon, bias = duals.code, duals.epsilon, duals.bias
+    e = epsilon if code in (TUBE, SQUARED_TUBE) else 0.0
     is_class = duals.signs.shape[1] > 0
-    for k in range(active):
-        i = segment.order[k]
-        nearest = np.inf
+    for k in range(len(places)):
+        if k % _POLL == 0 and stop[0] != 0:
+            return
+        i = places[k]
+        number, cost = cached.number[i], cached.cost[i]
+        least, settled = np.inf, np.inf
         for p in range(len(duals.beta)):
-            y = duals.signs[p, np.int64(segment.target[i])] if is_class else segment.target[i]
-            low, high, diagonal = _bounds(code, segment.cost[i], y)
-            f = row_dot(segment.rows, i, duals.weights[p]) + bias[p, 0] + bias[p, 1] * bias[p, 2]
-            a = duals.beta[p, segment.number[i]]
-            g = f - y + diagonal * a
-            right = g + e if a >= 0.0 else g - e
-            left = g + e if a > 0.0 else g - e
-            nearest = min(nearest, right if a < high else np.inf, -left if a > low else np.inf)
-        slack[k] = max(nearest, 0.0)
+            y = duals.signs[p, np.int64(cached.target[i])] if is_class else cached.target[i]
+            low, high, diagonal = _bounds(code, cost, y)
+            scale = bias[p, 1]
+            f = row_dot(cached.rows, i, duals.weights[p]) + bias[p, 0] + scale * bias[p, 2]
+            a = duals.beta[p, number]
+            curvature = cached.square[i] + scale * scale + diagonal
+            if sweep.seen[number] == 0:
+                sweep.loss[p] += cost * loss_value(code, epsilon, f, y)
+                sweep.violation[p] = max(sweep.violation[p], violation(code, epsilon, -a / cost, f, y))
+            if code == LOGISTIC:
+                uphill, new = -violation(code, epsilon, -a / cost, f, y), _logistic_minimum(a, f, curvature, cost, y)
+            else:
+                g = f - y + diagonal * a
+                uphill = _uphill(a, g, e, low, high)
+                new = _minimum(a, g, curvature, e, low, high) if uphill < 0.0 else a
+            least, settled = min(least, uphill), min(settled, uphill - sweep.limit[p])
+            sweep.steepest[p] = max(sweep.steepest[p], -uphill)
+            if new != a:
+                add_row(cached.rows, i, new - a, duals.weights[p])
+                bias[p, 2] += scale * (new - a)
+                duals.beta[p, number] = new
+        slack[k], beyond[k] = least, settled
+
+
+@fast_loop
+def screen_rows(
+    rows: Any, target: Any, cost: Any, start: int, duals: Duals, sweep: Sweep, scores: Any, wanted: Any
+) -> None:
+    """Of the rows wanted of a block that begins at row `start` of the data, measure the settled ones: they are not.
+
+    `scores` is memory for one number a sub-problem.
+    """
+    code, epsilon, bias = duals.code, duals.epsilon, duals.bias
+    e = epsilon if code in (TUBE, SQUARED_TUBE) else 0.0
+    is_class = duals.signs.shape[1] > 0
+    for i in range(len(cost)):
+        if wanted[i] == 0:
+            continue
+        settled = True
+        for p in range(len(duals.beta)):
+            y = duals.signs[p, np.int64(target[i])] if is_class else target[i]
+            low, high, diagonal = _bounds(code, cost[i], y)
+            f = row_dot(rows, i, duals.weights[p]) + bias[p, 0] + bias[p, 1] * bias[p, 2]
+            a = duals.beta[p, start + i]
+            scores[p] = f
+            if code == LOGISTIC or _uphill(a, f - y + diagonal * a, e, low, high) <= sweep.limit[p]:
+                settled = False
+                break
+        if not settled:
+            continue
+        wanted[i] = 0
+        sweep.seen[start + i] = 1
+        for p in range(len(duals.beta)):
+            y = duals.signs[p, np.int64(target[i])] if is_class else target[i]
+            a, f = duals.beta[p, start + i], scores[p]
+            sweep.loss[p] += cost[i] * loss_value(code, epsilon, f, y)
+            sweep.violation[p] = max(sweep.violation[p], violation(code, epsilon, -a / cost[i], f, y))

@@ -1,7 +1,7 @@
 """Checkpoints of a training from a source: killed at any moment, it goes on from the last one.
 
 A checkpoint is one file in a directory that the user names: coefficients, weights, intercepts, the place in the pass,
-the state of the random generator, what the problem is, and the fingerprint of the data. It is written under another
+the seed of all random orders, what the problem is, and the fingerprint of the data. It is written under another
 name, brought to the disk and then renamed; so there is always a whole one, the old or the new. The rows in memory are
 not part of it: they are read again.
 
@@ -23,8 +23,8 @@ from scipy import sparse
 from maxmargin.errors import CheckpointError, ModelFileError
 from maxmargin.models import read_record, write_record
 from maxmargin.problems import StreamedProblem
+from maxmargin.solvers.stream_blocks import Place
 from maxmargin.solvers.stream_point import StreamedPoint
-from maxmargin.solvers.stream_solver import Place
 
 _FILE = "checkpoint.maxmargin"
 _FIRST_SECONDS, _MOST_SECONDS = 0.25, 60.0  # between two checkpoints; the time doubles from the first to the last
@@ -43,10 +43,10 @@ class Checkpoints:
         for leftover in self.directory.glob(".maxmargin-*.tmp"):  # of a process that was killed while it wrote
             leftover.unlink(missing_ok=True)
 
-    def restore(self, point: StreamedPoint, place: Place) -> None:
-        """Put point and place where the checkpoint has them, if there is one."""
+    def restore(self, point: StreamedPoint, place: Place) -> bool:
+        """Put point and place where the checkpoint has them; whether there is one."""
         if not self.path.exists():
-            return
+            return False
         try:
             record = read_record(self.path)
             described = record["described"]
@@ -65,6 +65,7 @@ class Checkpoints:
         for name, array in arrays.items():
             getattr(point, name)[:] = array
         place.round, place.position, place.passes = place_kept.round, place_kept.position, place_kept.passes
+        return True
 
     def keep(self, point: StreamedPoint, place: Place, *, now: bool = False) -> None:
         """Save, if it is time to."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from numbers import Real
+from os import PathLike
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -12,10 +13,14 @@ from scipy.special import expit, log_expit, logsumexp
 from maxmargin._types import Labels, Matrix, Rows, Vector
 from maxmargin.errors import ParameterError
 from maxmargin.estimators.linear_machine import SparseCoefficients
-from maxmargin.estimators.parameters import check_dual, check_penalty
+from maxmargin.estimators.machine import all_or_nothing
+from maxmargin.estimators.parameters import check_dual, check_finite_cost, check_penalty
 from maxmargin.estimators.softmax_regression import ProbabilityMachine
+from maxmargin.estimators.streaming import as_source, is_streamed, streamed_classes, train_on_source
+from maxmargin.estimators.validation import check_labels
 from maxmargin.penalties import L1
 from maxmargin.problems import Specification, is_source
+from maxmargin.problems.streamed import row_weights
 from maxmargin.solvers import Solver
 
 
@@ -55,8 +60,11 @@ class LogisticRegression(ProbabilityMachine, SparseCoefficients):
         Whether to begin where the last fit ended.
     n_jobs
         Threads; None means all cores.
-    memory
-        For data larger than memory, which this version cannot train on yet; None.
+    stream, memory
+        For data larger than memory and two classes: the trainer of a fit from a source, as in `LinearSVC`, and the
+        bytes of rows that it keeps at a time.
+    checkpoint
+        Directory where a fit from a source is saved every so often, and from which it goes on after it was killed.
     device
         "auto" or "cpu".
     verbose
@@ -108,7 +116,9 @@ class LogisticRegression(ProbabilityMachine, SparseCoefficients):
         n_jobs: int | None = None,
         intercept: Literal["free", "augmented"] = "free",
         max_seconds: float | None = None,
+        stream: str | None = None,
         memory: str | int | None = None,
+        checkpoint: str | PathLike[str] | None = None,
         device: str = "auto",
     ):
         self.penalty = penalty
@@ -127,17 +137,39 @@ class LogisticRegression(ProbabilityMachine, SparseCoefficients):
         self.n_jobs = n_jobs
         self.intercept = intercept
         self.max_seconds = max_seconds
+        self.stream = stream
         self.memory = memory
+        self.checkpoint = checkpoint
         self.device = device
 
     def fit(self, X: Rows, y: Labels | None = None, sample_weight: Vector | None = None) -> ProbabilityMachine:
-        """Train on rows X with labels y, as `ProbabilityMachine.fit` does; a source is refused."""
-        if is_source(X):
-            raise ParameterError(
-                "LogisticRegression is trained on arrays; LinearSVC and LinearSVR are those that take a source. "
-                "`source.head(source.n_rows)` gives arrays, where they fit in memory."
-            )
+        """Train on rows X with labels y, as `ProbabilityMachine.fit` does; or on a source of two classes alone."""
+        if is_streamed(self, X):
+            return self._fit_source(X, y, sample_weight)
         return super().fit(X, np.asarray(y), sample_weight)
+
+    @all_or_nothing
+    def _fit_source(self, X: Any, y: Labels | None, sample_weight: Vector | None) -> LogisticRegression:
+        """Train on a source, or on arrays with the trainer of one."""
+        self._check_choices()
+        C, intercept = check_finite_cost(self.C), self._intercept()
+        if not is_source(X):
+            X, y = self._check_linear_input(X, reset=True), check_labels(y)[0]
+        source = as_source(self, X, y, sample_weight)
+        weight = row_weights(source)
+        classes, factors = streamed_classes(self.class_weight, source, weight)
+        if len(classes) > 2 or self.penalty == "l1" or self.l1_ratio == 1:
+            raise ParameterError(
+                f"a source is trained for two classes and the L2 penalty, got {len(classes)} classes and "
+                f"penalty={self.penalty!r}, l1_ratio={self.l1_ratio!r}. Where all rows fit in memory, "
+                "`source.head(source.n_rows)` gives arrays, which have no such limit."
+            )
+        specification = self._specification(classes.tolist(), C, intercept, factors)
+        training = train_on_source(self, source, [specification], weight)
+        self.classes_ = classes
+        self._store_points(training.points)
+        self._conclude(training, self._points())
+        return self
 
     def _check_choices(self) -> None:
         if not (

@@ -50,7 +50,7 @@ def check_not_streamed(machine: Any) -> None:
 
 def as_source(machine: Any, X: Any, y: Any, sample_weight: Any) -> Any:
     """The source given, or the arrays as one."""
-    if not isinstance(machine.solver, str) or machine.solver != "auto":
+    if not isinstance(machine.solver, str) or machine.solver not in ("auto", *getattr(machine, "_peer_solvers", ())):
         raise ParameterError(f"solver={machine.solver!r} is for arrays; stream={machine.stream!r} has its own trainer.")
     if machine.warm_start:
         raise ParameterError("warm_start is for arrays; give checkpoint= a directory to go on from an earlier fit.")
@@ -99,7 +99,8 @@ def _trainer(machine: Any, tol: float, max_iter: int | None, max_seconds: float 
     """The trainer asked for, imported now: it brings compiled loops."""
     file, name = STREAMS[machine.stream or _DEFAULT]
     kind = getattr(importlib.import_module(f"maxmargin.solvers.{file}"), name)
-    return kind(tol, max_iter, max_seconds, check_memory(machine.memory), check_seed(machine.random_state))
+    memory, seed = check_memory(machine.memory), check_seed(machine.random_state)
+    return kind(tol, max_iter, max_seconds, memory, seed, n_jobs=machine.n_jobs)
 
 
 def _directory(checkpoint: Any) -> str:

@@ -168,6 +168,13 @@ class StreamedProblem:
         nothing = ArraySource(np.empty((0, self.n_features)), np.empty(0), np.empty(0))
         return LinearProblem(nothing, self.first.loss, self.first.C, self.first.intercept).objective
 
+    def count(self) -> int:
+        """Rows with C_i > 0."""
+        counts = np.ones(self.n_rows, dtype=bool) if self.weight is None else self.weight > 0.0
+        if not self.is_regression:
+            counts &= (self.factors > 0.0)[self.targets]
+        return int(np.count_nonzero(counts))
+
     def read(self, k: int, buffers: Any = None) -> StreamedRows:
         """Block k, into the buffers of the source where there are some."""
         block: Block = self.source.block(k) if buffers is None else self.source.read(k, buffers)

@@ -15,7 +15,7 @@ from typing import ClassVar
 
 from maxmargin.backends.threads import StopFlag
 from maxmargin.solvers.stream_cache import Segment, State
-from maxmargin.solvers.stream_solver import StreamSolver, Training
+from maxmargin.solvers.stream_solver import StreamSolver, Training, Worker
 
 _SWEEPS = 10  # over a load, at most
 
@@ -26,28 +26,37 @@ class BlockMinimisation(StreamSolver):
 
     name: ClassVar[str] = "block"
 
-    def round(self, training: Training, stop: StopFlag) -> None:
+    def worker(self, training: Training) -> Worker:
+        """Reads and trains in turns."""
+        return _Turns(training)
+
+
+@dataclass(frozen=True)
+class _Turns:
+    """Fills the cache, trains on all that is in it, and empties it."""
+
+    training: Training
+
+    def round(self, stop: StopFlag) -> None:
         """Every row in one load."""
-        cache = training.cache
-        if training.holds_all:
-            for known in cache.of_state(State.VISITED):
-                known.train_on(known.size)
-        else:
+        training, cache = self.training, self.training.cache
+        rng = training.generator(1)
+        if not training.holds_all:
             cache.clear()
         segment: Segment | None = None
         for block in training.blocks():
-            first = 0
+            first, wanted = 0, cache.wanted(block)
             while first < len(block.cost):
                 if training.is_over(stop):
                     return
                 free = cache.of_state(State.FREE)
                 if segment is None and not free:
-                    training.sweeps(_SWEEPS, stop)
+                    training.sweeps(_SWEEPS, rng, stop)
                     cache.clear()
                     free = cache.of_state(State.FREE)
                 segment = free[0] if segment is None else segment
                 segment.state = State.FRESH
-                first = cache.fill(segment, block, first)
+                first = cache.fill(segment, block, first, wanted)
                 if first < len(block.cost):
                     segment = None
-        training.sweeps(_SWEEPS, stop)
+        training.sweeps(_SWEEPS, rng, stop)

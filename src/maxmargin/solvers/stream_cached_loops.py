@@ -1,20 +1,21 @@
-"""Dual cached loops: one thread reads rows into the cache while another trains on the rows that are there.
+"""Dual cached loops: threads read rows into the cache while another trains on the rows that are there.
 
-    reader     fills a segment, hands it over, and takes the next free one. When none is free it merges segments that
-               have few rows left. Where that is not enough it asks the trainer to go through those that it has not
-               cleaned lately, and as the last resort drops one at random.
-    trainer    goes through the segments: those just filled, and in between those it knows. A row whose multiplier is
-               held at its bound by more than the limit has nothing to tell and leaves the training set until it is read
-               again. The limit is the largest slope met in the last sweep over the cache, kept apart from the maximum
-               of the present one. To clean a segment for the reader the limit is zero, so that only rows stay whose
-               multipliers are free or want to move. (The lecture shrinks it by a tenth with every row while the
-               cache is full.)
+    readers    fill free segments and hand them over. They wait where none is free, or where too many wait for the
+               trainer. One that is ahead of the trainer uses the time to look at the rows first: those that are
+               settled at the present w are measured and left out.
+    trainer    visits the rows just read together with as many of those it knows, in random order; while it waits for
+               the readers, only those it knows. It makes room for the readers in time.
+
+A row whose multiplier is held at its bound by more than the limit has nothing to tell and rests until it is read again.
+The limit is the largest slope met in the last sweep over the cache, kept apart from the maximum of the present one.
+Room is made by the rows with the most slack; where those left are all free or want to move, by segments at random.
+(The lecture shrinks the limit by a tenth with every row while the cache is full, and drops single rows at random.)
 
 The multipliers of all rows are kept, so a row that comes back goes on from where it was. Who is quicker does not
-matter: a slow reader leaves the trainer time for more sweeps over the cache, a slow trainer holds the reader up.
-Both run at once because compiled loops and the reading of blocks release the interpreter's lock.
-
-The lecture drops single rows at random; here a dropped segment is some consecutive rows of a randomly chosen block.
+matter: slow readers leave the trainer time for more sweeps over the cache, a slow trainer leaves the readers time to
+choose, and in the end holds them up. All run at once because compiled loops and the reading of blocks release the
+interpreter's lock. A reader's look at w while the trainer changes it may be wrong in either way: a row that is left out
+for that is read again in the next pass.
 
 Matsushima, Vishwanathan and Smola, KDD 2012 (L2).
 """
@@ -27,47 +28,41 @@ from typing import ClassVar
 
 import numpy as np
 
-from maxmargin.backends.threads import StopFlag
-from maxmargin.solvers.stream_cache import Segment, State
-from maxmargin.solvers.stream_point import end_sweep
-from maxmargin.solvers.stream_solver import StreamSolver, Training
+from maxmargin._loops.stream_steps import screen_rows
+from maxmargin.backends.threads import StopFlag, thread_count
+from maxmargin.problems.streamed import StreamedRows
+from maxmargin.solvers.stream_blocks import BlocksLeft
+from maxmargin.solvers.stream_cache import Places, Segment, State, Wanted, loop_rows_like
+from maxmargin.solvers.stream_point import end_sweep, new_sums
+from maxmargin.solvers.stream_solver import PIECE, SETTLED, StreamSolver, Training, Worker
 
-_AGAIN = 4.0  # rows known that are visited for each row just read, where both are there
-_CALL = 64  # rows that are visited in the time that it takes to begin with a segment
+_AGAIN = 1  # rows known that are visited with each row just read
 _WAIT = 0.05  # seconds between looks at the stop flag
+_AHEAD = 4  # the readers may be ahead of the trainer by this part of the cache
+_MOST_READERS = 4  # each has memory for a block
 
 
 @dataclass(frozen=True)
 class CachedLoops(StreamSolver):
-    """A reader and a trainer at the same time."""
+    """Readers and a trainer at the same time."""
 
     name: ClassVar[str] = "cached-loops"
 
-    def round(self, training: Training, stop: StopFlag) -> None:
-        """One pass of the reader; the trainer ends when it has been through all rows."""
-        for segment in training.cache.of_state(State.VISITED, State.FRESH):
-            segment.train_on(segment.size)  # what left the training set and is still there need not be read again
-            segment.state = State.FRESH
-        reader = _Reader(training, stop)
-        reader.start()
-        try:
-            _Trainer(training, reader, stop).train()
-        finally:
-            reader.end()
-        if reader.error is not None:
-            raise reader.error
+    def worker(self, training: Training) -> Worker:
+        """A trainer, with readers for each round."""
+        return _Trainer(training)
 
 
 class _Reader(threading.Thread):
-    """Fills segments with the rows of one pass."""
+    """Fills segments with the rows of one pass, alone or with others of its kind."""
 
-    def __init__(self, training: Training, stop: StopFlag):
+    def __init__(self, training: Training, left: BlocksLeft, stop: StopFlag):
         super().__init__(name="maxmargin-reader", daemon=True)
-        self.training, self.cache, self.stop = training, training.cache, stop
-        self.rng = np.random.default_rng([training.place.round, int(training.point.random[0])])
+        self.training, self.cache, self.left, self.stop = training, training.cache, left, stop
+        self.buffers = training.problem.buffers()
+        self.measured = new_sums(training.sweep)
+        self.scores = np.empty(training.point.n_parts)
         self.is_done = self.is_asked_to_end = False
-        self.wants_room = False
-        self.n_filled = 0
         self.error: BaseException | None = None
 
     def run(self) -> None:
@@ -90,14 +85,14 @@ class _Reader(threading.Thread):
 
     def _read(self) -> None:
         segment: Segment | None = None
-        for block in self.training.blocks():
-            first = 0
+        while not self._is_over() and (block := self.left.read(self.buffers)) is not None:
+            first, wanted = 0, self._wanted(block)
             while first < len(block.cost):
                 if segment is None:
                     segment = self._room()
-                if segment is None or self._is_over():
+                if segment is None:
                     return
-                first = self.cache.fill(segment, block, first)
+                first = self.cache.fill(segment, block, first, wanted)
                 if first < len(block.cost):
                     self._hand_over(segment)
                     segment = None
@@ -107,121 +102,107 @@ class _Reader(threading.Thread):
     def _is_over(self) -> bool:
         return self.is_asked_to_end or self.training.is_over(self.stop)
 
+    def _wanted(self, block: StreamedRows) -> Wanted:
+        """The rows to be trained on; settled ones are left out where the trainer has enough to do."""
+        training, wanted = self.training, self.cache.wanted(block)
+        if training.solver.eviction and self.cache.of_state(State.FRESH):
+            rows = loop_rows_like(block.X, self.cache.cached.rows)
+            target, cost, start = block.target, block.cost, block.start
+            screen_rows(rows, target, cost, start, training.duals, self.measured, self.scores, wanted)
+        return wanted
+
     def _hand_over(self, segment: Segment) -> None:
         with self.cache.changed:
-            segment.state = State.FRESH if segment.size else State.FREE
-            segment.is_clean = False
-            self.n_filled += 1
-            if self.n_filled % len(self.cache.segments) == 0:  # the weights have moved on
-                for one in self.cache.segments:
-                    one.is_clean = False
+            segment.state = State.FRESH if len(segment.places) else State.FREE
             self.cache.changed.notify_all()
 
     def _room(self) -> Segment | None:
-        """An empty segment, if need be after others were emptied; None when the training is over."""
+        """An empty segment; None when the training is over."""
         cache = self.cache
+        most_ahead = max(1, len(cache.segments) // _AHEAD)
         with cache.changed:
             while not self._is_over():
                 free = cache.of_state(State.FREE)
-                if len(free) >= 2:  # one stays free, to merge others into
+                if free and len(cache.of_state(State.FRESH)) < most_ahead:
                     free[0].state = State.BUSY
-                    self.wants_room = False
                     return free[0]
-                if self._merge(free) or self._drop():
-                    continue
-                self.wants_room = True
-                cache.changed.notify_all()
                 cache.changed.wait(_WAIT)
         return None
 
-    def _merge(self, free: list[Segment]) -> bool:
-        """Move the rows of segments that fit into one; False where no two of them do."""
-        chosen, load, rows = [], 0, 0
-        for segment in sorted(self.cache.of_state(State.VISITED), key=lambda one: one.load) if free else ():
-            load, rows = load + segment.load, rows + segment.active
-            if load > segment.capacity or rows > len(segment.cached.number):
-                break
-            chosen.append(segment)
-        if len(chosen) < 2:
-            return False
-        free[0].is_clean = all(segment.is_clean for segment in chosen)
-        self.cache.merge(chosen, free[0])
-        free[0].state = State.VISITED
-        for segment in chosen:
-            segment.state = State.FREE
-        return True
-
-    def _drop(self) -> bool:
-        """Empty a segment at random; False where the trainer has still to go through or to clean some."""
-        known = self.cache.of_state(State.VISITED)
-        dirty = self.cache.of_state(State.FRESH) + [one for one in known if not one.is_clean]
-        if not known or (self.training.solver.eviction and dirty):
-            return False
-        segment = known[int(self.rng.integers(len(known)))]
-        self.cache.empty(segment)
-        segment.state = State.FREE
-        return True
-
 
 class _Trainer:
-    """Goes through segments until the reader is done and every row was visited."""
+    """Visits rows until the readers are done and every row was visited."""
 
-    def __init__(self, training: Training, reader: _Reader, stop: StopFlag):
-        self.training, self.cache, self.reader, self.stop = training, training.cache, reader, stop
-        self.credit = 0.0  # rows known that may still be visited before one just read
-        self.visited = 0  # rows since the sweep began
-        self.is_settled = False  # whether the last sweep over what is known found nothing to do
-        self.turn: list[Segment] = []
-        self.rng = np.random.default_rng([1, training.place.round, int(training.point.random[0])])
+    def __init__(self, training: Training):
+        self.training, self.cache = training, training.cache
+        self.spare = self.cache.keep_spare()
+        n = len(self.cache.segments)
+        spare_threads = thread_count(training.solver.n_jobs) - training.n_trainers
+        self.n_readers = int(np.clip(spare_threads, 1, min(_MOST_READERS, max(1, n // _AHEAD - 1))))
+        self.most = n - 1 - max(2, n // _AHEAD)  # segments of rows known
+        self.at_a_time = max(1, n // 8)  # segments that are emptied together
 
-    def train(self) -> None:
-        """Steps on one segment after the other."""
-        training, sweep = self.training, self.training.sweep
-        while not training.is_over(self.stop):
-            with self.cache.changed:
-                segment = self._next()
-                if segment is None and self.reader.is_done:
-                    break
-                if segment is None:
-                    self.cache.changed.wait(_WAIT)
-                    continue
-                segment.state = State.BUSY
-            self.visited += segment.active
-            limit = sweep.limit.copy()
-            if segment.is_clean:
-                sweep.limit[:] = 0.0
-            training.visit(segment, self.stop)
-            sweep.limit[:] = limit
-            with self.cache.changed:
-                segment.state = State.VISITED
-                self.cache.changed.notify_all()
-            if self.visited >= sum(one.active for one in self.cache.segments):
-                self.is_settled = bool(np.max(sweep.steepest) <= 0.1 * training.solver.tol)
-                end_sweep(sweep)
-                self.visited = 0
+    def round(self, stop: StopFlag) -> None:
+        """One pass of the readers; the trainer ends when it has been through all rows."""
+        self.rng = self.training.generator(1)
+        self.turn: Places = np.empty(0, dtype=np.int64)
+        self.is_settled = False
+        left = self.training.blocks_left()
+        self.readers = [_Reader(self.training, left, stop) for _ in range(self.n_readers)]
+        for reader in self.readers:
+            reader.start()
+        try:
+            self._train(stop)
+        finally:
+            for reader in self.readers:
+                reader.end()
+        for reader in self.readers:
+            if reader.error is not None:
+                raise reader.error
+            self.training.take_over(reader.measured)
+
+    def _train(self, stop: StopFlag) -> None:
+        """First the rows that the last round has left, none of which may leave unseen; then all, as they come."""
+        training, cache = self.training, self.cache
+        self._visit(self.rng.permutation(cache.places(State.VISITED)), stop)
+        while not training.is_over(stop):
+            are_done = all(reader.is_done for reader in self.readers)
+            if len(cache.of_state(State.VISITED)) > self.most and not are_done:
+                self._make_room()
+            fresh = cache.of_state(State.FRESH)[:1]
+            if fresh:
+                known = self._known(_AGAIN * len(fresh[0].places))
+                self._visit(self.rng.permutation(np.concatenate([fresh[0].places, known])), stop)
+                self.is_settled = False
+                with cache.changed:
+                    fresh[0].state = State.VISITED
+                    cache.changed.notify_all()
+            elif are_done:
+                return
+            elif len(known := self._known(PIECE)):
+                self._visit(known, stop)
+            else:
+                with cache.changed:
+                    cache.changed.wait(_WAIT)
             training.keep()
 
-    def _next(self) -> Segment | None:
-        """One that may give room, one just filled, or, as long as there is credit or nothing else to do, one known."""
-        fresh = self.cache.of_state(State.FRESH)
-        if self.reader.wants_room and self.training.solver.eviction:
-            dirty = [segment for segment in self.cache.of_state(State.VISITED) if not segment.is_clean]
-            if dirty:
-                dirty[0].is_clean = True
-                return dirty[0]
-        known = [segment for segment in self.turn if segment.state is State.VISITED and segment.active]
-        if not known:
-            self.turn = [one for one in self.cache.of_state(State.VISITED) if one.active]
-            self.rng.shuffle(self.turn)
-            known = list(self.turn)
-        if fresh and (self.credit <= 0.0 or not known):
-            self.credit = _AGAIN * fresh[0].active
-            self.is_settled = False
-            return fresh[0]
-        is_waiting_for_reader = not fresh and not self.reader.is_done
-        if known and (self.credit > 0.0 or (is_waiting_for_reader and not self.is_settled)):
-            segment = known[0]
-            self.turn.remove(segment)
-            self.credit -= segment.active + _CALL
-            return segment
-        return None
+    def _make_room(self) -> None:
+        self.spare = self.cache.make_room(self.most - self.at_a_time, self.spare, self.rng)
+        self.turn = self.turn[:0]  # rows have moved
+        with self.cache.changed:
+            self.cache.changed.notify_all()
+
+    def _visit(self, places: Places, stop: StopFlag) -> None:
+        for piece in np.array_split(places, 1 + len(places) // PIECE):
+            if not self.training.is_over(stop):
+                self.training.visit(piece, stop)
+
+    def _known(self, count: int) -> Places:
+        """The next rows of the sweep over those known; none where the last one found nothing to do."""
+        if len(self.turn) == 0 and not self.is_settled:
+            steepest = float(np.max(self.training.sweep.steepest))
+            self.is_settled = 0.0 < steepest <= SETTLED * self.training.solver.tol
+            end_sweep(self.training.sweep)
+            self.turn = self.rng.permutation(self.cache.places(State.VISITED))
+        taken, self.turn = self.turn[:count], self.turn[count:]
+        return taken

@@ -36,7 +36,7 @@ class StreamedPoint:
     bias: Matrix
     """Centre, scale of the constant feature, its weight."""
     random: Any
-    """State of the generator of the orders."""
+    """Seed of all random orders, one number."""
 
     @classmethod
     def zero(cls, problem: StreamedProblem, scale: float, seed: int | None) -> StreamedPoint:
@@ -127,8 +127,21 @@ class StreamedPoint:
 def new_sweep(point: StreamedPoint) -> Sweep:
     """A sweep that has seen nothing and settles no row."""
     n = point.n_parts
-    seen = np.zeros(point.problem.n_rows // 8 + 1, dtype=np.uint8)
+    seen = np.zeros(point.problem.n_rows, dtype=np.uint8)
     return Sweep(np.full(n, np.inf), np.zeros(n), seen, np.zeros(n), np.zeros(n))
+
+
+def share(duals: Duals, sweep: Sweep, parts: slice) -> tuple[Duals, Sweep]:
+    """Some of the sub-problems, for a thread of their own."""
+    of_point = {name: getattr(duals, name)[parts] for name in ("signs", "beta", "weights", "bias")}
+    of_sweep = {name: getattr(sweep, name)[parts] for name in ("limit", "steepest", "loss", "violation")}
+    return duals._replace(**of_point), sweep._replace(**of_sweep)
+
+
+def new_sums(sweep: Sweep) -> Sweep:
+    """The same limits and rows seen, with sums of its own: for another thread."""
+    zeros = np.zeros_like(sweep.loss)
+    return sweep._replace(steepest=zeros.copy(), loss=zeros.copy(), violation=zeros)
 
 
 def begin_pass(sweep: Sweep) -> None:

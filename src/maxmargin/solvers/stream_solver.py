@@ -1,12 +1,18 @@
 """What the three trainers of data larger than memory share: passes, estimates between them, and exact checks.
 
 A round is a pass of the source's blocks in random order; the trainers differ in what they do with the rows while these
-are in memory. Each row is visited at least once a round and measured at its first visit: its loss, and its violation of
-the conditions of optimality. The losses were measured while w moved, so their sum makes an estimate of P; D is computed
-from the coefficients alone. When the estimated gap and the violations are within the tolerance, one pass more computes
-the exact ones (`certificates.streamed`), and if these are not within it the training goes on.
+are in memory. Rows are visited in random order, over all of the memory: next to each other in a file are often rows
+that pull the same way, and steps on one such lot after the other would undo each other.
+
+Each row is visited at least once a round and measured at its first visit: its loss, and its violation of the conditions
+of optimality. The losses were measured while w moved, so their sum makes an estimate of P; D is computed from the
+coefficients alone. When the estimated gap and the violations are within the tolerance, one pass more computes the exact
+ones (`certificates.streamed`), and if these are not within it the training goes on.
 
 The point after any step is feasible, so a round may be left anywhere: for a budget, Ctrl-C or a checkpoint.
+
+Sub-problems know nothing of each other's steps, so several threads can share them; a row rests when it is settled in
+all of them.
 """
 
 from __future__ import annotations
@@ -15,49 +21,43 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, Protocol
 
 import numpy as np
 
-from maxmargin._loops.stream_steps import visit_rows
+from maxmargin._loops.stream_steps import Sweep, visit_rows
 from maxmargin._types import Matrix, Vector
-from maxmargin.backends.threads import StopFlag, run_until_interrupted
+from maxmargin.backends.threads import StopFlag, run_together, run_until_interrupted, thread_count
 from maxmargin.certificates import Assessment
 from maxmargin.certificates.certificate import relative
 from maxmargin.certificates.streamed import assess_stream
 from maxmargin.data import squared_norms
 from maxmargin.errors import ParameterError
-from maxmargin.losses import EpsilonInsensitive, Hinge, SquaredEpsilonInsensitive, SquaredHinge
+from maxmargin.losses import EpsilonInsensitive, Hinge, Logistic, SquaredEpsilonInsensitive, SquaredHinge
 from maxmargin.problems import History, Status, StreamedProblem
 from maxmargin.problems.solution import listening
 from maxmargin.problems.streamed import StreamedRows, rows_of
-from maxmargin.solvers.stream_cache import RowCache, Segment, State
-from maxmargin.solvers.stream_point import StreamedPoint, begin_pass, end_sweep, new_sweep
+from maxmargin.solvers.stream_blocks import BlocksLeft, Place
+from maxmargin.solvers.stream_cache import Places, RowCache, State
+from maxmargin.solvers.stream_point import StreamedPoint, begin_pass, end_sweep, new_sweep, share
 
-_LOSSES = (Hinge, SquaredHinge, EpsilonInsensitive, SquaredEpsilonInsensitive)
+_LOSSES = (Hinge, SquaredHinge, EpsilonInsensitive, SquaredEpsilonInsensitive, Logistic)
 _MEMORY = 10**9
 _ROUNDS = 1000
 _STRICTER = 0.5  # factor on what an estimate must reach after one that was wrong
 _STALL_ROUNDS = 8
 _NEARER = 0.9  # of the smallest violation so far: one below it is progress
 _NOTHING = 1e-14  # relative growth of the dual that is rounding
-
-
-@dataclass
-class Place:
-    """How far a training is: what a checkpoint stores beside the point."""
-
-    round: int = 0
-    position: int = 0
-    """Blocks of this round that are done."""
-    passes: float = 0.0
+PIECE = 50_000  # rows that are visited between looks at the clock
+SETTLED = 0.1  # of the tolerance: slopes below it are left as they are
 
 
 class Keeper(Protocol):
     """Keeps checkpoints."""
 
-    def restore(self, point: StreamedPoint, place: Place) -> None:
-        """Put point and place where a checkpoint has them, if there is one."""
+    def restore(self, point: StreamedPoint, place: Place) -> bool:
+        """Put point and place where a checkpoint has them; whether there is one."""
 
     def keep(self, point: StreamedPoint, place: Place, *, now: bool = False) -> None:
         """Save, if it is time to."""
@@ -88,6 +88,8 @@ class StreamSolver(ABC):
         Seed of the orders of blocks and rows.
     eviction
         Whether settled rows are left out until they are read again.
+    n_jobs
+        Threads that train, at most one a sub-problem, and that read; at least one of each. None means all cores.
     """
 
     tol: float = 1e-3
@@ -96,6 +98,7 @@ class StreamSolver(ABC):
     memory: int | None = None
     random_state: int | None = 0
     eviction: bool = True
+    n_jobs: int | None = None
 
     name: ClassVar[str]
 
@@ -103,15 +106,22 @@ class StreamSolver(ABC):
         """Train all sub-problems together, from zero or from the checkpoint of `keeper`."""
         if not isinstance(problem.loss, _LOSSES):
             raise ParameterError(
-                f"stream={self.name!r} trains hinge and epsilon-insensitive losses and their squares, not: "
-                f"{problem.objective}. Load the data as arrays for this one."
+                f"stream={self.name!r} trains hinge and epsilon-insensitive losses, their squares and the logistic "
+                f"loss, not: {problem.objective}. Load the data as arrays for this one."
             )
         training = Training(self, problem, keeper)
         _, interrupted = run_until_interrupted(training.run)
         return training.solution(Status.INTERRUPTED if interrupted else training.status)
 
     @abstractmethod
-    def round(self, training: Training, stop: StopFlag) -> None:
+    def worker(self, training: Training) -> Worker:
+        """Who does the rounds of one training."""
+
+
+class Worker(Protocol):
+    """Does the rounds of one training."""
+
+    def round(self, stop: StopFlag) -> None:
         """One pass over the blocks that `training.blocks()` gives, with all training that goes with it."""
 
 
@@ -126,15 +136,15 @@ class Training:
         self.point = StreamedPoint.zero(problem, size, solver.random_state)
         self.place = Place()
         self.sweep = new_sweep(self.point)
-        self.n_counted: int | None = None
+        self.n_counted = problem.count()
         self.total = History()
         self.histories = [History() for _ in range(self.point.n_parts)]
         self.status = Status.BUDGET
         self.assessments: list[Assessment] | None = None
         self.certified = self.point.weights
         self.needed = 1.0
-        if keeper is not None:
-            keeper.restore(self.point, self.place)
+        self.n_trainers = min(self.point.n_parts, thread_count(solver.n_jobs))
+        self.is_restored = keeper is not None and keeper.restore(self.point, self.place)
         self.duals = self.point.duals
 
     def run(self, stop: StopFlag) -> None:
@@ -143,11 +153,16 @@ class Training:
         self.end = np.inf if solver.max_seconds is None else time.perf_counter() + solver.max_seconds
         limit = solver.max_iter or _ROUNDS
         highest, nearest, idle = -np.inf, np.inf, 0
+        worker = solver.worker(self)
+        if self.is_restored and self.place.position == 0 and self._check():  # saved at the end of a training
+            self.status = Status.CONVERGED
+            return
         while not self.is_over(stop) and self.place.passes < limit:
             begin_pass(self.sweep)
+            self.cache.wake()
             self.assessments, self.certified = None, self.point.weights
             is_whole = self.place.position == 0
-            self.solver.round(self, stop)
+            worker.round(stop)
             if self.is_over(stop):
                 return
             self.place = Place(self.place.round + 1, 0, self.place.passes)
@@ -177,57 +192,68 @@ class Training:
     @property
     def holds_all(self) -> bool:
         """Whether every row that counts is in the cache, so that nothing needs to be read."""
-        return self.n_counted is not None and self.cache.n_present == self.n_counted
+        return self.cache.n_present == self.n_counted
 
-    def blocks(self) -> Iterator[StreamedRows]:
-        """The blocks of this round that are left, in its random order; none where the cache has all rows."""
-        source = self.problem.source
+    def blocks_left(self) -> BlocksLeft:
+        """The blocks of this round that nobody has read, in its random order; none where the cache has all rows."""
         if self.holds_all:
             self.place.passes += 1.0
-            return
-        seed = self.solver.random_state
-        order = np.random.default_rng(None if seed is None else [seed, self.place.round]).permutation(source.n_blocks)
-        buffers = self.problem.buffers()
-        counted = 0
-        began, before = self.place.position, self.place.passes
-        for k in order[began:]:
-            block = self.problem.read(int(k), buffers)
-            counted += int(np.count_nonzero(block.cost))
+            return BlocksLeft(self.problem, [], self.place)
+        order = self.generator(0).permutation(self.problem.source.n_blocks)
+        return BlocksLeft(self.problem, order[self.place.position :].tolist(), self.place)
+
+    def blocks(self) -> Iterator[StreamedRows]:
+        """The same for one thread, read one after the other."""
+        left, buffers = self.blocks_left(), self.problem.buffers()
+        while (block := left.read(buffers)) is not None:
             yield block
-            self.place.position += 1
-            self.place.passes = before + (self.place.position - began) / source.n_blocks
-        if began == 0:
-            self.n_counted = counted
 
-    def visit(self, segment: Segment, stop: StopFlag) -> None:
-        """Steps on the rows of a segment."""
-        active = visit_rows(
-            segment.cached,
-            segment.active,
-            self.duals,
-            self.sweep,
-            self.solver.eviction,
-            self.point.random,
-            stop,
-        )
-        segment.train_on(int(active))
+    def generator(self, purpose: int) -> np.random.Generator:
+        """Random numbers of this round, the same ones after a checkpoint."""
+        return np.random.default_rng([int(self.point.random[0]), self.place.round, purpose])
 
-    def sweeps(self, count: int, stop: StopFlag) -> None:
-        """Passes over all rows in the cache, until they are settled."""
+    def visit(self, places: Places, stop: StopFlag) -> None:
+        """Steps on the rows at the places, in this order."""
+        cached, sweep = self.cache.cached, self.sweep
+        n_parts, n_shares = self.point.n_parts, self.n_trainers
+        found = np.zeros((n_shares, 2, len(places)))
+
+        def visit_share(k: int, stop: StopFlag) -> None:
+            parts = slice(k * n_parts // n_shares, (k + 1) * n_parts // n_shares)
+            duals, part_sweep = share(self.duals, sweep, parts)
+            visit_rows(cached, places, duals, part_sweep, found[k, 0], found[k, 1], stop)
+
+        if n_shares == 1:
+            visit_share(0, stop)
+        else:
+            run_together([partial(visit_share, k) for k in range(n_shares)])
+        slack, beyond = np.min(found, axis=0)
+        cached.slack[places] = np.maximum(slack, 0.0)
+        cached.rests[places] = (beyond > 0.0) & self.solver.eviction
+        sweep.seen[cached.number[places]] = 1
+
+    def take_over(self, measured: Sweep) -> None:
+        """Add what another thread has measured."""
+        self.sweep.loss[:] += measured.loss
+        np.maximum(self.sweep.violation, measured.violation, out=self.sweep.violation)
+
+    def sweeps(self, count: int, rng: np.random.Generator, stop: StopFlag) -> None:
+        """Passes over all rows in the cache, in random order, until they are settled."""
         self.sweep.limit[:] = np.inf
-        rng = np.random.default_rng(int(self.point.random[0]))
+        self.cache.wake()
         for _ in range(count):
-            segments = self.cache.of_state(State.FRESH, State.VISITED)
-            for k in rng.permutation(len(segments)):
+            places = rng.permutation(self.cache.places(State.FRESH, State.VISITED))
+            for piece in np.array_split(places, 1 + len(places) // PIECE):
                 if self.is_over(stop):
                     return
-                self.visit(segments[k], stop)
-                segments[k].state = State.VISITED
+                self.visit(piece, stop)
             self.keep()
             steepest = float(np.max(self.sweep.steepest))
             end_sweep(self.sweep)
-            if steepest <= 0.1 * self.solver.tol:
-                return
+            if steepest <= SETTLED * self.solver.tol:
+                break
+        for segment in self.cache.of_state(State.FRESH):
+            segment.state = State.VISITED
 
     def _looks_done(self) -> bool:
         """Record what the round has measured; whether it is within the tolerance."""
