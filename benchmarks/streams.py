@@ -1,35 +1,42 @@
 """The lecture's race on data larger than memory: relative gap against seconds for the three trainers.
 
-The four tables look like those of the lecture: ocr (dense), dna (a quarter of 800 features, three positives in a
-thousand), webspam-t and kddb (sparse, with millions of features). Rows come from a planted plane with noise; they are
-written once to a block file, and the trainers may keep a tenth of its bytes in memory. The sparse tables have fewer
-columns where `--megabytes` is small; rows do not get shorter.
+The tables look like those of the lecture (`benchmarks/streams_tables.py`). They are written once to a block file, and
+the trainers may keep a tenth of its bytes in memory. The file stays in the system's page cache, so reading costs what
+copying and checking cost, not what a disk does. Hinge loss, C = 1, augmented intercept.
 
-A trainer is there when the relative gap that it knows of is at most 1e-3. The gap of its last check is computed anew
-from the file. "in memory" reads the file once and fits the arrays.
+A trainer is there at the first pass after which the true relative gap is at most 1e-3: the points at which its own
+estimate says so are kept, and their gaps computed from the file when the clock has stopped. "converged" is the whole
+fit, with KKT violation and gap within 1e-3 and the certificate. CPU seconds of readers and trainer are those until then.
+"in memory" is one read of the file and a fit of the arrays by dual coordinate descent, which looks at its gap less often.
+
+"eviction off" keeps settled rows in training until they are dropped. "on the fly" expands dna's sequences to features
+each time they are read, "stored" reads the features.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import resource
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from rich.console import Console
-from scipy import sparse
 
 import maxmargin
 from benchmarks.options import names
-from benchmarks.report import Sheet, machine
+from benchmarks.report import RESULTS, Sheet, machine, write
+from benchmarks.streams_tables import EXPANSION, TABLES, batches
 from maxmargin import LinearSVC
+from maxmargin.certificates.streamed import assess_stream
 from maxmargin.losses import Hinge
-from maxmargin.problems import Intercept, Specification, StreamedProblem
+from maxmargin.problems import History, Intercept, Specification, StreamedProblem
+from maxmargin.problems.solution import listening
 from maxmargin.problems.tasks import Pair
 from maxmargin.solvers.stream_block import BlockMinimisation
 from maxmargin.solvers.stream_cached_loops import CachedLoops
@@ -37,65 +44,27 @@ from maxmargin.solvers.stream_selective import SelectiveBlockMinimisation
 from maxmargin.solvers.stream_solver import StreamSolver
 
 GAP = 1e-3
-FULL = 4000.0  # megabytes at which the sparse tables have all their columns
-_BATCH = 4 << 20  # bytes made at a time
-
-
-class LookAlike(NamedTuple):
-    """Shape of a table of the lecture."""
-
-    n_features: int
-    entries: int
-    """In a row."""
-    positive: float
-    """Share of the rows."""
-    C: float
-
-
-TABLES = {
-    "ocr": LookAlike(1156, 1156, 0.49, 1.0),
-    "dna": LookAlike(800, 200, 0.003, 1.0),
-    "webspam-t": LookAlike(16_610_000, 3700, 0.61, 1.0),
-    "kddb": LookAlike(29_890_000, 29, 0.86, 1.0),
-}
+PARTS = ("race", "eviction", "expansion")
 TRAINERS: dict[str, Callable[..., StreamSolver]] = {
     "block": BlockMinimisation,
     "selective-block": SelectiveBlockMinimisation,
     "cached-loops": CachedLoops,
 }
-
-
-def batches(table: LookAlike, megabytes: float) -> Iterator[tuple[Any, np.ndarray]]:
-    """Rows of about that size in all."""
-    rng = np.random.default_rng(0)
-    is_dense = table.entries == table.n_features
-    few = table.n_features <= 10_000
-    columns = table.n_features if few else max(10 * table.entries, int(table.n_features * min(1.0, megabytes / FULL)))
-    bytes_a_row = table.entries * (4 if is_dense else 8)
-    planted = rng.standard_normal(columns, dtype=np.float32)
-    n = max(200, int(megabytes * 1e6 / bytes_a_row))
-    size = max(1, _BATCH // bytes_a_row)
-    cut: float | None = None
-    for top in range(0, n, size):
-        m = min(size, n - top)
-        if is_dense:
-            X: Any = rng.standard_normal((m, columns), dtype=np.float32) / np.float32(np.sqrt(table.entries))
-        else:
-            # Low columns are frequent and high ones rare, as words are.
-            skew = 1.0 if few else 3.0
-            chosen = np.minimum((columns * rng.random((m, table.entries)) ** skew).astype(np.int32), columns - 1)
-            values = rng.random((m, table.entries), dtype=np.float32) / np.float32(np.sqrt(table.entries))
-            starts = np.arange(0, m * table.entries + 1, table.entries)
-            X = sparse.csr_matrix((values.ravel(), chosen.ravel(), starts), shape=(m, columns))
-            X.sum_duplicates()
-        scores = np.asarray(X @ planted).ravel()
-        scores += 0.3 * np.std(scores) * rng.standard_normal(m)
-        cut = float(np.quantile(scores, 1.0 - table.positive)) if cut is None else cut
-        yield X, np.where(scores > cut, 1, -1)
+COLUMNS = (
+    "solver",
+    "seconds to 1e-3",
+    "passes",
+    "true gap there",
+    "converged s",
+    "KKT at the end",
+    "reader CPU s",
+    "trainer CPU s",
+)
+_KEPT = 4  # points whose gaps are computed afterwards
 
 
 class Busy(threading.Thread):
-    """Adds up the processor time of the reader's and the trainer's threads."""
+    """Adds up the processor time of the readers' and the trainer's threads."""
 
     def __init__(self) -> None:
         super().__init__(daemon=True)
@@ -125,73 +94,200 @@ class Busy(threading.Thread):
         return sum(now - first for first, now in self.seconds[kind].values())
 
 
-def race(name: str, megabytes: float, limit: float, folder: str) -> Sheet:
-    """All contestants on one table."""
-    table = TABLES[name]
-    path = Path(folder) / name
-    path.mkdir()
-    source = maxmargin.open(batches(table, megabytes), cache=path, memory=f"{max(1.0, megabytes / 50)}MB")
-    n_rows = source.n_rows  # the first question about the data writes the file
-    n_bytes = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
-    specification = Specification(Pair(-1, 1), Hinge(), table.C, Intercept.AUGMENTED)
-    sheet = Sheet(
-        f"{name}: {n_rows} rows, {source.n_features} features, {n_bytes / 1e6:.0f} MB",
-        ("solver", "seconds to 1e-3", "passes", "gap at the end", "reader CPU s", "trainer CPU s", "seconds in all"),
+class Kept(NamedTuple):
+    """A point on the way, and when it was reached."""
+
+    seconds: float
+    passes: float
+    beta: np.ndarray
+    weights: np.ndarray
+    bias: np.ndarray
+
+
+class Watcher:
+    """Keeps the points that look as if they were there; it sees them in the place of a keeper of checkpoints."""
+
+    def __init__(self) -> None:
+        self.point: Any = None
+        self.kept: list[Kept] = []
+
+    def restore(self, point: Any, place: Any) -> bool:
+        """Remember the point."""
+        self.point = point
+        return False
+
+    def keep(self, point: Any, place: Any, *, now: bool = False) -> None:
+        """No checkpoints."""
+
+    def heard(self, history: History) -> None:
+        """Copy the point, if its estimated gap is small enough and not many were kept."""
+        if history.relative_gap <= GAP and len(self.kept) < _KEPT:
+            at = self.point
+            copies = at.beta.copy(), at.weights.copy(), at.intercepts.copy()
+            self.kept.append(Kept(history.seconds[-1], history.passes[-1], *copies))
+
+
+class Run(NamedTuple):
+    """One trainer on one table."""
+
+    history: History
+    row: tuple[str, ...]
+    seconds: float
+    """To the true gap; infinite where it did not get there."""
+
+
+def run(title: str, trainer: StreamSolver, source: Any, limit: float) -> Run:
+    """Train, and look at the points kept when the clock has stopped."""
+    specification = Specification(Pair(-1, 1), Hinge(), 1.0, Intercept.AUGMENTED)
+    problem = StreamedProblem(source, [specification], None)
+    type(trainer)(tol=GAP, memory=trainer.memory, max_iter=2).solve(problem)  # loads and compiles
+    watcher, busy = Watcher(), Busy()
+    busy.start()
+    with listening(watcher.heard):
+        solution = trainer.solve(problem, watcher)
+    busy.over.set()
+    busy.join()
+    there = next(((kept, gap) for kept in watcher.kept if (gap := _true_gap(problem, kept)) <= GAP), None)
+    last, is_done = solution.assessments[0], solution.status.name == "CONVERGED"
+    row = (
+        title,
+        f"{there[0].seconds:.2f}" if there else f"over {limit:g}",
+        f"{there[0].passes:.0f}" if there else "",
+        f"{there[1]:.1e}" if there else f"{last.gap / abs(last.primal):.1e} at the end",
+        f"{solution.seconds:.2f}" if is_done else f"over {limit:g}",
+        f"{last.kkt_violation:.1e}",
+        f"{busy.total('reader'):.2f}",
+        f"{busy.total('trainer'):.2f}",
     )
-    for eviction in (True, False):
-        for title, kind in TRAINERS.items():
-            problem = StreamedProblem(source, [specification], None)
-            trainer = kind(tol=GAP, memory=n_bytes // 10, max_seconds=limit, eviction=eviction)
-            kind(tol=GAP, memory=n_bytes // 10, max_iter=1).solve(problem)  # loads and compiles
-            busy = Busy()
-            busy.start()
-            solution = trainer.solve(problem)
-            busy.over.set()
-            busy.join()
-            history, last = solution.histories[0], solution.assessments[0]
-            reached = [
-                (seconds, passes)
-                for seconds, passes, gap, primal in zip(
-                    history.seconds, history.passes, history.gap, history.primal, strict=True
-                )
-                if gap <= GAP * abs(primal)
-            ]
-            sheet.rows.append(
-                (
-                    title + ("" if eviction else ", no eviction"),
-                    f"{reached[0][0]:.2f}" if reached else f"over {limit:g}",
-                    f"{reached[0][1]:.0f}" if reached else "",
-                    f"{last.gap / abs(last.primal):.1e}",
-                    f"{busy.total('reader'):.2f}",
-                    f"{busy.total('trainer'):.2f}",
-                    f"{solution.seconds:.2f}",
-                )
-            )
-    sheet.rows.append(_in_memory(source, table))
-    source.close()
-    return sheet
+    return Run(solution.histories[0], row, there[0].seconds if there else np.inf)
 
 
-def _in_memory(source: Any, table: LookAlike) -> tuple[str, ...]:
+def _true_gap(problem: StreamedProblem, kept: Kept) -> float:
+    """The relative gap of a point, from the data."""
+    found = assess_stream(problem, kept.beta, kept.weights, [float(b) for b in kept.bias]).parts[0]
+    return found.gap / abs(found.primal)
+
+
+def in_memory(source: Any) -> tuple[tuple[str, ...], float]:
     """One read of the file and a fit of the arrays."""
     begin = time.perf_counter()
     X, y = source.head(source.n_rows)
-    model = LinearSVC(loss="hinge", C=table.C, intercept="augmented", solver="dcd", tol=GAP, max_iter=200).fit(X, y)
+    read = time.perf_counter() - begin
+    model = LinearSVC(loss="hinge", intercept="augmented", solver="dcd", tol=GAP, max_iter=200).fit(X, y)
     seconds = time.perf_counter() - begin
-    certificate = model.certificate_
-    return ("in memory", f"{seconds:.2f}", f"{certificate.passes:.0f}", f"{certificate.relative_gap:.1e}", "", "", "")
+    history, certificate = model.history_, model.certificate_
+    gaps = np.array(history.gap) / np.abs(history.primal)
+    at = int(np.argmax(gaps <= GAP))
+    there = read + history.seconds[at]
+    row = ("in memory", f"{there:.2f}", f"{history.passes[at]:.0f}", f"{gaps[at]:.1e}", f"{seconds:.2f}")
+    return (*row, f"{certificate.kkt_violation:.1e}", f"{read:.2f} to read", ""), there
+
+
+def opened(name: str, megabytes: float, folder: Path, *, expanded: bool = True) -> Any:
+    """The table as a block file, made first where the folder has none."""
+    path = folder / f"{name}-{megabytes:g}{'' if expanded else '-sequences'}"
+    path.mkdir(exist_ok=True)
+    if not list(path.glob("*.blocks")):
+        memory = f"{min(100.0, max(1.0, megabytes / 50))}MB"
+        source = maxmargin.open(batches(name, megabytes, expanded=expanded), cache=path, memory=memory)
+        assert source.n_rows > 0  # the first question about the data writes the file
+        source.close()
+    return maxmargin.open(next(path.glob("*.blocks")))
+
+
+def race(name: str, megabytes: float, limit: float, folder: Path, parts: Sequence[str]) -> tuple[Sheet, dict[str, Run]]:
+    """All contestants on one table."""
+    source = opened(name, megabytes, folder)
+    size = f"{source.n_rows:,} rows, {source.n_features:,} features, {source.n_bytes / 1e6:,.0f} MB"
+    sheet, runs = Sheet(f"{name}: {size}", COLUMNS), {}
+    settings = {"tol": GAP, "memory": source.n_bytes // 10, "max_seconds": limit}
+    contestants = {title: kind(**settings) for title, kind in TRAINERS.items()} if "race" in parts else {}
+    if "eviction" in parts:
+        contestants["cached-loops, eviction off"] = CachedLoops(eviction=False, **settings)
+    for title, trainer in contestants.items():
+        runs[title] = run(title, trainer, source, limit)
+        sheet.rows.append(runs[title].row)
+    if "expansion" in parts and name == "dna":
+        sequences = opened(name, megabytes, folder, expanded=False).map(EXPANSION)
+        runs["cached-loops, on the fly"] = run("cached-loops, on the fly", CachedLoops(**settings), sequences, limit)
+        sheet.rows.append(runs["cached-loops, on the fly"].row)
+        sheet.notes.append(f"on the fly reads {sequences.source.n_bytes / 1e6:,.0f} MB in a pass")
+    if "race" in parts:
+        sheet.notes.append(f"peak memory of this process so far {_peak():.0f} MB, with the copies of points kept")
+        row, seconds = in_memory(source)
+        sheet.rows.append(row)
+        sheet.notes.append(
+            f"cached-loops takes {runs['cached-loops'].seconds / seconds:.2f} times as long as in memory"
+        )
+    source.close()
+    return sheet, runs
+
+
+def _peak() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+
+
+def summary(found: dict[str, dict[str, Run]]) -> Sheet:
+    """How many times sooner cached-loops is there than the others."""
+    sheet = Sheet("How many times sooner cached-loops is at a relative gap of 1e-3", ("case", *list(TRAINERS)[:2]))
+    ratios: dict[str, list[float]] = {other: [] for other in list(TRAINERS)[:2]}
+    for name, runs in found.items():
+        for other in ratios:
+            ratios[other].append(runs[other].seconds / runs["cached-loops"].seconds)
+        sheet.rows.append((name, *(f"{ratios[other][-1]:.2f}" for other in ratios)))
+    means = [np.exp(np.mean(np.log(values))) for values in ratios.values()]
+    sheet.rows.append(("geometric mean", *(f"{mean:.2f}" for mean in means)))
+    sheet.notes.append("inf: the other one was not there within its limit")
+    return sheet
+
+
+def draw(found: dict[str, dict[str, Run]], path: Path) -> None:
+    """Relative gap against seconds, a panel a table."""
+    import matplotlib
+
+    matplotlib.use("agg")
+    from matplotlib import pyplot as plt
+
+    figure, panels = plt.subplots(1, len(found), figsize=(4.2 * len(found), 3.6), squeeze=False, layout="constrained")
+    for panel, (name, runs) in zip(panels[0], found.items(), strict=True):
+        for k, (title, one) in enumerate(runs.items()):
+            gaps = np.abs(np.array(one.history.gap)) / np.abs(one.history.primal)
+            panel.loglog(one.history.seconds, gaps, color=f"C{k}", label=title, linewidth=1.5)
+        panel.axhline(GAP, color="grey", linewidth=0.8, linestyle=":")
+        panel.set_title(name)
+        panel.set_xlabel("seconds")
+    panels[0, 0].set_ylabel("relative gap, as estimated after each pass")
+    panels[0, -1].legend(frameon=False, fontsize="small")
+    figure.savefig(path, dpi=110)
 
 
 def main(arguments: Sequence[str] = ()) -> None:
     """Race on the tables named."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks streams", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks streams")
     parser.add_argument("--only", type=names(TABLES), default=list(TABLES), help="tables, with commas between them")
+    parser.add_argument("--parts", type=names(PARTS), default=list(PARTS), help=", ".join(PARTS))
     parser.add_argument("--megabytes", type=float, default=20.0, help="size of each table")
     parser.add_argument("--limit", type=float, default=5.0, help="seconds for each trainer")
-    chosen = parser.parse_args(list(arguments))
-    console = Console()
-    for line in machine():
-        console.print(line)
-    with tempfile.TemporaryDirectory(prefix="maxmargin-streams-") as folder:
-        for name in chosen.only:
-            console.print(race(name, chosen.megabytes, chosen.limit, folder).for_terminal())
+    parser.add_argument("--folder", type=Path, help="where the tables are kept for the next time")
+    parser.add_argument("--write", metavar="NAME", help="write results/NAME.md and NAME.png")
+    asked = parser.parse_args(list(arguments))
+    console, about = Console(width=170), machine()
+    console.print(*about, sep="\n", highlight=False)
+    sheets, found = [], {}
+    with tempfile.TemporaryDirectory(prefix="maxmargin-streams-") as temporary:
+        for name in asked.only:
+            folder = asked.folder or Path(temporary)
+            sheet, found[name] = race(name, asked.megabytes, asked.limit, folder, asked.parts)
+            sheets.append(sheet)
+            console.print(sheet.for_terminal())
+    results = [summary(found)] if "race" in asked.parts else []
+    for sheet in results:
+        console.print(sheet.for_terminal())
+    if asked.write:
+        draw(found, RESULTS / f"{asked.write}.png")
+        text = (__doc__ or "").partition("\n\n")[2] + f"\n![Relative gap against seconds]({asked.write}.png)\n"
+        console.print(f"written to {write(asked.write, 'Data larger than memory', text, about, results, sheets)}")
+
+
+if __name__ == "__main__":
+    main()
