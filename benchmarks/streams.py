@@ -6,8 +6,9 @@ copying and checking cost, not what a disk does. Hinge loss, C = 1, augmented in
 
 A trainer is there at the first pass after which the true relative gap is at most 1e-3: the points at which its own
 estimate says so are kept, and their gaps computed from the file when the clock has stopped. "converged" is the whole
-fit, with KKT violation and gap within 1e-3 and the certificate. CPU seconds of readers and trainer are those until then.
-"in memory" is one read of the file and a fit of the arrays by dual coordinate descent, which looks at its gap less often.
+fit, with KKT violation and gap within 1e-3 and the certificate. CPU seconds of readers and trainer are those until
+then. "in memory" is one read of the file and a fit of the arrays by dual coordinate descent, which looks at its gap
+less often.
 
 "eviction off" keeps settled rows in training until they are dropped. "on the fly" expands dna's sequences to features
 each time they are read, "stored" reads the features.
@@ -261,12 +262,16 @@ def draw(found: dict[str, dict[str, Run]], path: Path) -> None:
     figure.savefig(path, dpi=110)
 
 
+def _sizes(text: str) -> list[float]:
+    return [float(part) for part in text.split(",")]
+
+
 def main(arguments: Sequence[str] = ()) -> None:
     """Race on the tables named."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks streams")
     parser.add_argument("--only", type=names(TABLES), default=list(TABLES), help="tables, with commas between them")
     parser.add_argument("--parts", type=names(PARTS), default=list(PARTS), help=", ".join(PARTS))
-    parser.add_argument("--megabytes", type=float, default=20.0, help="size of each table")
+    parser.add_argument("--megabytes", type=_sizes, default=[20.0], help="size of all tables, or of each, with commas")
     parser.add_argument("--limit", type=float, default=5.0, help="seconds for each trainer")
     parser.add_argument("--folder", type=Path, help="where the tables are kept for the next time")
     parser.add_argument("--write", metavar="NAME", help="write results/NAME.md and NAME.png")
@@ -275,9 +280,10 @@ def main(arguments: Sequence[str] = ()) -> None:
     console.print(*about, sep="\n", highlight=False)
     sheets, found = [], {}
     with tempfile.TemporaryDirectory(prefix="maxmargin-streams-") as temporary:
-        for name in asked.only:
+        sizes = asked.megabytes * len(asked.only) if len(asked.megabytes) == 1 else asked.megabytes
+        for name, megabytes in zip(asked.only, sizes, strict=True):
             folder = asked.folder or Path(temporary)
-            sheet, found[name] = race(name, asked.megabytes, asked.limit, folder, asked.parts)
+            sheet, found[name] = race(name, megabytes, asked.limit, folder, asked.parts)
             sheets.append(sheet)
             console.print(sheet.for_terminal())
     results = [summary(found)] if "race" in asked.parts else []
