@@ -70,13 +70,22 @@ def test_a_kernel_makes_a_kernel_machine(rows, text, tmp_path):
     assert_allclose(loaded.decision_function(sparse.csr_matrix(X)), expected.decision_function(sparse.csr_matrix(X)))
 
 
-def test_data_larger_than_memory_are_streamed_to_the_same_optimum(text, tmp_path):
-    words = ("train", text, "--loss", "hinge", "--tol", "1e-5", "--json", "-q")
+@pytest.mark.parametrize("loss", ["hinge", "logistic"])
+def test_data_larger_than_memory_are_streamed_to_the_same_optimum(text, tmp_path, loss):
+    words = ("train", text, "--loss", loss, "--tol", "1e-5", "--json", "-q")
     inside = json.loads(run(*words, "-o", tmp_path / "a").stdout)["certificate"]
     outside = json.loads(run(*words, "-o", tmp_path / "b", "--memory", "2KB").stdout)["certificate"]
     assert outside["solver"] == "cached-loops"
     assert inside["solver"] != "cached-loops"
     assert outside["primal"] == pytest.approx(inside["primal"], rel=2e-5)
+
+
+def test_a_softmax_larger_than_memory_is_trained_in_memory_all_the_same(rows, tmp_path):
+    X, f = rows
+    path = _written(tmp_path / "three.txt", X, np.digitize(f, [-1.0, 1.0]))
+    told = run("train", path, "-o", tmp_path / "m", "--loss", "logistic", "--memory", "2KB", "-q")
+    assert "holds them in memory all the same" in told.stderr
+    assert len(maxmargin.load(tmp_path / "m").classes_) == 3
 
 
 def test_a_regression_is_trained_on_numbers(rows, tmp_path):

@@ -277,7 +277,7 @@ def test_a_certificate_does_not_hold_for_other_rows():
 def test_a_saved_model_is_verified_from_the_source(tmp_path):
     X, y = table(n=200, d=4)
     source = MemorySource(X, y)
-    LinearSVC(C=0.1, memory=10_000).fit(source).save(tmp_path / "model")
+    LinearSVC(C=0.1, memory=10_000, checkpoint=tmp_path / "directory").fit(source).save(tmp_path / "model")
     model = load(tmp_path / "model")
     model.certificate_.verify(source)
     assert model.history_.estimated[-1] is False

@@ -175,12 +175,9 @@ class Machine:
         }
         if search.max_passes is not None:
             parameters["max_iter"] = search.max_passes
-        if loss == "logistic":
-            if search.is_streamed:
-                raise ParameterError("--loss logistic is trained in memory; leave --stream and --checkpoint out.")
-            return parameters
-        checkpoint = None if search.checkpoint is None else str(search.checkpoint)
-        return {**parameters, "loss": kinds[loss], "stream": search.stream, "checkpoint": checkpoint}
+        parameters["stream"] = search.stream
+        parameters["checkpoint"] = None if search.checkpoint is None else str(search.checkpoint)
+        return parameters if loss == "logistic" else {**parameters, "loss": kinds[loss]}
 
     def _about_labels(self) -> dict[str, Any]:
         if self.regression:

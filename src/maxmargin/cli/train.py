@@ -60,10 +60,9 @@ def fit(model: Any, source: Any, search: Search) -> None:
     """Fit on arrays where the rows fit into memory, else on the source; progress goes to stderr."""
     from maxmargin.data.byte_sizes import byte_count
 
-    streams = hasattr(model, "stream")
     too_large = source.n_bytes > byte_count("memory", search.memory)
     with redirect_stdout(sys.stderr):
-        if streams and (search.is_streamed or too_large):
+        if search.is_streamed or (too_large and _takes_sources(model, source)):
             model.fit(source)
             return
         if too_large:
@@ -72,6 +71,13 @@ def fit(model: Any, source: Any, search: Search) -> None:
                 f"{type(model).__name__} holds them in memory all the same."
             )
         model.fit(*in_memory(source))
+
+
+def _takes_sources(model: Any, source: Any) -> bool:
+    """Whether a machine can be trained in a stream: all linear ones but a softmax."""
+    from maxmargin import LogisticRegression
+
+    return hasattr(model, "stream") and not (isinstance(model, LogisticRegression) and len(source.classes) > 2)
 
 
 def _block_memory(memory: str) -> str:

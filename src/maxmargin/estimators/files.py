@@ -216,6 +216,8 @@ def _encoded(value: Any, name: str) -> Any:
         return value
     if isinstance(value, np.generic):
         return value.item()
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
     if isinstance(value, Kernel):
         return {"is": "kernel", "kernel": value.to_record()}
     if isinstance(value, tuple):
