@@ -11,6 +11,8 @@ from scipy import sparse
 
 import maxmargin
 from maxmargin import LinearSVC, LinearSVR, LogisticRegression, Status, evaluate, load
+from maxmargin._loops.rows import DenseRows
+from maxmargin._loops.stream_steps import screen_rows
 from maxmargin.data import ArraySource, Block
 from maxmargin.errors import CertificateError, CheckpointError, DataError, NotConvergedWarning, ParameterError
 from maxmargin.losses import Hinge, Squared
@@ -18,6 +20,7 @@ from maxmargin.problems import Intercept, Pair, Specification, StreamedProblem
 from maxmargin.solvers.stream_block import BlockMinimisation
 from maxmargin.solvers.stream_cache import RowCache, State
 from maxmargin.solvers.stream_cached_loops import CachedLoops
+from maxmargin.solvers.stream_point import StreamedPoint, new_sweep
 from maxmargin.solvers.stream_selective import SelectiveBlockMinimisation
 
 STREAMS = ("block", "selective-block", "cached-loops")
@@ -436,6 +439,27 @@ def test_where_all_rows_have_something_to_tell_segments_leave_at_random():
     left = {tuple(cache.cached.number[segment.places]) for segment in cache.of_state(State.VISITED)}
     assert len(left) == 3
     assert left < full  # nothing was copied
+
+
+def test_screening_leaves_out_settled_rows_and_measures_none_twice():
+    X, y = table(n=200, d=5)
+    point = StreamedPoint.zero(problem_of(X, y, Hinge(), 1.0), 1.0, 0)
+    point.weights[0] = np.random.default_rng(0).normal(size=5)
+    sweep = new_sweep(point)
+    sweep.limit[:] = 0.1
+    sweep.seen[:100] = 1
+    rows, codes, wanted = DenseRows(X), (y > 0).astype(float), np.ones(200, dtype=np.uint8)
+    screen_rows(rows, codes, np.ones(200), 0, point.duals, sweep, np.empty(1), wanted)
+    margin = y * (X @ point.weights[0])
+    np.testing.assert_array_equal(wanted == 0, margin - 1.0 > 0.1)  # all coefficients are zero
+    assert sweep.loss[0] == 0.0
+    point.beta[0] = y  # all at the other bound
+    wanted[:] = 1
+    sweep.seen[100:] = 0
+    screen_rows(rows, codes, np.ones(200), 0, point.duals, sweep, np.empty(1), wanted)
+    settled = 1.0 - margin > 0.1
+    np.testing.assert_array_equal(wanted == 0, settled)
+    assert sweep.loss[0] == pytest.approx(np.sum((1.0 - margin)[100:][settled[100:]]))
 
 
 @pytest.mark.parametrize("intercept", ["free", "augmented"])

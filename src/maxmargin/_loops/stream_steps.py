@@ -169,7 +169,8 @@ def screen_rows(
 ) -> None:
     """Of the rows wanted of a block that begins at row `start` of the data, measure the settled ones: they are not.
 
-    `scores` is memory for one number a sub-problem.
+    A row that was seen in this pass, and has left the cache since, is not measured again. `scores` is memory for one
+    number a sub-problem.
     """
     code, epsilon, bias = duals.code, duals.epsilon, duals.bias
     e = epsilon if code in (TUBE, SQUARED_TUBE) else 0.0
@@ -190,6 +191,8 @@ def screen_rows(
         if not settled:
             continue
         wanted[i] = 0
+        if sweep.seen[start + i] != 0:
+            continue
         sweep.seen[start + i] = 1
         for p in range(len(duals.beta)):
             y = duals.signs[p, np.int64(target[i])] if is_class else target[i]
