@@ -81,7 +81,7 @@ def _takes_sources(model: Any, source: Any) -> bool:
 
 
 def _block_memory(memory: str) -> str:
-    """Bytes of a block: a fraction of the whole, so that several fit."""
+    """Bytes of a block: a small fraction of the whole, because the first pass has several of them in hand."""
     from maxmargin.data.byte_sizes import byte_count
 
-    return f"{max(1 << 20, min(64 << 20, byte_count('memory', memory) // 8))}B"
+    return f"{max(1 << 20, min(16 << 20, byte_count('memory', memory) // 16))}B"
