@@ -5,6 +5,7 @@ import json
 import pickle
 import re
 import tracemalloc
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -13,17 +14,29 @@ from numpy.testing import assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import ShuffleSplit, cross_val_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 import maxmargin
 from maxmargin import SVC, SVR, LinearSVC, Ridge
 from maxmargin.errors import CheckpointError, DataError, ParameterError, TestSetUsedError
-from maxmargin.evaluate import Experiment, holdout, k_fold, leave_one_out, looks
+from maxmargin.evaluate import (
+    Experiment,
+    compare_five_by_two,
+    cross_validate,
+    five_by_two,
+    holdout,
+    k_fold,
+    leave_one_out,
+    looks,
+    train_validation_test,
+)
 from maxmargin.evaluate.data_hash import data_hash
 from maxmargin.evaluate.settings import settings_of
 from maxmargin.kernels import EditDistance
@@ -252,9 +265,12 @@ def test_a_score_that_cannot_be_written_is_not_shown_and_not_counted(experiment,
     experiment.save(folder / "experiment.json")
     (folder / "experiment.json").unlink()
     folder.rmdir()
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(CheckpointError, match=r"experiment\.json, the file of this experiment, is gone.* save\(path\)"):
         experiment.reveal("line")
     assert experiment.looks == 0
+    experiment.save(tmp_path / "new.json")
+    assert experiment.reveal("line").name == "line"
+    assert Experiment.open(tmp_path / "new.json", X, y).looks == 1
 
 
 def test_a_file_that_was_cut_short_or_changed_is_refused(experiment, tmp_path):
@@ -439,10 +455,17 @@ def test_an_experiment_refuses_what_makes_no_sense():
         (ParameterError, "at least one model", lambda: experiment.compare([])),
         (ParameterError, "no estimator", lambda: experiment.compare([SVC])),
         (ParameterError, "cv must be", lambda: experiment.compare(SVC(), cv=0.5)),
+        (ParameterError, "pairs of training and test rows", lambda: experiment.compare(SVC(), cv=[1, 2])),
         (ParameterError, "dictionary", lambda: experiment.compare([SVC(), SVC()])),
         (ParameterError, "share of the rows", lambda: Experiment(X, y, test=20)),
         (ParameterError, "seed must be", lambda: Experiment(X, y, seed=None)),
         (ParameterError, "name of a score", lambda: Experiment(X, y, scoring=len)),
+        (ParameterError, "Did you mean 'accuracy'", lambda: Experiment(X, y, scoring="acuracy")),
+        (ParameterError, "compare takes estimators", lambda: experiment.compare("SVC")),
+        (ParameterError, "compare takes estimators", lambda: experiment.compare(5)),
+        (DataError, "one label a row, got y=None", lambda: Experiment(X, None)),
+        (DataError, "Expected sequence or array-like", lambda: Experiment(5, y)),
+        (DataError, "brings all of them into memory", lambda: Experiment(maxmargin.open([(X, y)]), y)),
         (DataError, "one label a row", lambda: Experiment(X, y[:-1])),
         (DataError, "zero or positive", lambda: Experiment(X, y, sample_weight=-np.ones(len(y)))),
         (ParameterError, "Did you mean 'Ridge\\(\\)'", lambda: experiment.compare([Ridge()]).choose("Ridge")),
@@ -565,8 +588,8 @@ def test_a_model_that_only_looks_like_the_one_compared_does_not_take_its_place()
     with pytest.raises(ParameterError, match="other settings"):
         experiment.compare({"svc": narrow})
 
-    class Mute:
-        """A kernel whose text says nothing about it."""
+    class Silent:
+        """A kernel without a text."""
 
         def __init__(self, gamma):
             self.gamma = gamma
@@ -574,9 +597,158 @@ def test_a_model_that_only_looks_like_the_one_compared_does_not_take_its_place()
         def __call__(self, A, B):
             return kernel(self.gamma)(A, B)
 
+    class Mute(Silent):
+        """A kernel whose text says nothing about it."""
+
+        def __repr__(self):
+            return "Mute()"
+
+    experiment = Experiment(rows, labels).compare({"svc": SVC(kernel=Silent(0.1))})
+    with pytest.raises(ParameterError, match="other settings"):
+        experiment.compare({"svc": SVC(kernel=Silent(10.0))})
     experiment = Experiment(rows, labels).compare({"svc": SVC(kernel=Mute(0.1))})
     experiment.compare({"svc": SVC(kernel=Mute(10.0))})  # not trained, and not taken either
     assert experiment.retrain().kernel.gamma == 0.1
+    experiment.compare({"svc2": SVC(kernel=Mute(10.0))}).reveal("svc")
+    with pytest.raises(TestSetUsedError, match="'svc2'"):  # it prints alike, but its scores were others
+        experiment.reveal("svc2")
+
+
+def test_arrays_deep_in_a_parameter_tell_settings_apart():
+    def settings(values, kind=np.float64):
+        return settings_of(FunctionTransformer(np.multiply, kw_args={"factors": [np.asarray(values, dtype=kind)]}))
+
+    long = np.zeros(5000)
+    other = long.copy()
+    other[2500] = 1e-9  # where a printed array has dots
+    assert settings(long) == settings(long.copy())
+    assert settings(long) != settings(other)
+    assert settings([1.0]) != settings([1.0], np.float32)
+    kernels = [SVC(kernel=partial(rbf_kernel, gamma=gamma)) for gamma in (0.1, 0.1, 1.0)]
+    assert settings_of(kernels[0]) == settings_of(kernels[1]) != settings_of(kernels[2])
+    matrices = [FunctionTransformer(kw_args={"by": sparse.eye(3, format="csr") * k}) for k in (1.0, 1.0, 2.0)]
+    assert settings_of(matrices[0]) == settings_of(matrices[1]) != settings_of(matrices[2])
+
+
+def test_a_random_model_with_the_same_settings_is_another_look_unless_it_says_the_same():
+    rows = X + 4.0
+    counted = [Experiment(rows, y).compare(RandomForestClassifier(3)).reveal().earlier_looks for _ in range(4)]
+    assert counted == [0, 1, 2, 3]  # three trees on 455 rows are never the same twice
+    rows = X + 5.0
+    fixed = [Experiment(rows, y).compare(RandomForestClassifier(3, random_state=0)).reveal() for _ in range(2)]
+    assert [record.earlier_looks for record in fixed] == [0, 0]
+    assert fixed[0].predictions_hash == fixed[1].predictions_hash
+
+
+def test_comparing_on_data_changed_in_place_is_refused():
+    rows = X.copy()
+    experiment = Experiment(rows, y, seed=7).compare({"line": LinearSVC(C=0.1)})
+    rows *= 2.0
+    for call in (lambda: experiment.compare({"two": LinearSVC()}), lambda: experiment.retrain("line")):
+        with pytest.raises(DataError, match="changed in place"):
+            call()
+    rows /= 2.0
+    assert list(experiment.compare({"two": LinearSVC()}).scores) == ["line", "two"]
+
+
+# -------------------------------------------------------------------------------------------- scores and folds
+
+
+@pytest.mark.filterwarnings("ignore:Only one class is present:sklearn.exceptions.UndefinedMetricWarning")
+def test_a_score_that_is_not_a_number_is_refused_with_its_fold_and_nothing_is_kept(tmp_path):
+    experiment = Experiment(X, y, seed=7, scoring="roc_auc")
+    labels = experiment.training[1]
+    one_class, rest = np.flatnonzero(labels == 1)[:50], np.flatnonzero(labels == 0)[:100]
+    both = np.r_[np.flatnonzero(labels == 1)[100:120], rest[:20]]
+    train = np.setdiff1d(np.arange(len(labels)), np.r_[one_class, both])
+    folds = [(train, both), (train, one_class)]
+    with pytest.raises(DataError, match=r"scoring='roc_auc' is nan on fold 2 of 2.*both classes"):
+        experiment.compare({"line": LinearSVC()}, cv=folds)
+    assert experiment.scores == {}
+    experiment.compare({"line": LinearSVC()}, cv=folds[:1])
+    experiment.save(tmp_path / "experiment.json")
+    content = json.loads((tmp_path / "experiment.json").read_bytes(), parse_constant=pytest.fail)
+    assert content["experiment"]["models"]["line"]["standard_error"] is None
+
+
+@pytest.mark.filterwarnings("ignore:Only one class is present:sklearn.exceptions.UndefinedMetricWarning")
+def test_a_look_without_a_score_is_no_look():
+    labels = y.copy()
+    _, sealed = next(holdout(0.2, stratify=False).split(X, y))
+    labels[sealed] = 1
+    experiment = Experiment(X, labels, scoring="roc_auc", stratify=False)
+    experiment.compare({"line": LinearSVC()}, cv=holdout(0.3))
+    with pytest.raises(DataError, match="nan on the sealed rows"):
+        experiment.reveal()
+    assert experiment.looks == 0
+
+
+def test_a_file_with_numbers_that_are_not_json_is_refused(experiment, tmp_path):
+    path = tmp_path / "experiment.json"
+    experiment.save(path)
+    path.write_text(path.read_text().replace('"seed": 7', '"seed": NaN'))
+    with pytest.raises(CheckpointError, match="NaN is no number of JSON"):
+        Experiment.open(path, X, y)
+
+
+@pytest.mark.parametrize(
+    "cv",
+    [k_fold(3, seed=4), holdout(0.3), five_by_two(), leave_one_out(), train_validation_test().without_test],
+    ids=lambda cv: type(cv).__name__,
+)
+def test_without_cv_the_folds_are_those_used_before_also_after_reopening(cv, tmp_path):
+    rows, labels = X[:120], y[:120]
+    experiment = Experiment(rows, labels).compare({"line": LinearSVC()}, cv=cv)
+    experiment.save(tmp_path / "experiment.json")
+    again = Experiment.open(tmp_path / "experiment.json", rows, labels).compare({"copy": LinearSVC()})
+    assert_array_equal(again.scores["copy"], experiment.scores["line"])
+    other = holdout(0.4) if cv == holdout(0.3) else holdout(0.3)
+    with pytest.raises(ParameterError, match="give the same one"):
+        again.compare({"line": LinearSVC()}, cv=other)  # known, but not from such folds
+
+
+def test_folds_that_no_file_holds_are_asked_for_again(tmp_path):
+    folds = ShuffleSplit(3, random_state=0)
+    Experiment(X, y).compare({"line": LinearSVC()}, cv=folds).save(tmp_path / "experiment.json")
+    again = Experiment.open(tmp_path / "experiment.json", X, y)
+    with pytest.raises(ParameterError, match=r"ShuffleSplit.*give it again"):
+        again.compare({"curve": SVC()})
+    assert len(again.compare({"curve": SVC()}, cv=folds).scores["curve"]) == 3
+
+
+def test_models_are_compared_on_an_iterator_of_folds_all_of_them():
+    folds = list(k_fold(3).split(X[:455], y[:455]))
+    experiment = Experiment(X, y).compare({"a": LinearSVC(), "b": LinearSVC()}, cv=iter(folds))
+    assert_array_equal(experiment.scores["a"], experiment.scores["b"])
+
+
+def test_a_choice_may_be_among_some_of_the_models(experiment):
+    means = {name: np.mean(scores) for name, scores in experiment.scores.items()}
+    some = ["wiggle", "curve"]
+    assert experiment.choose(among=some) == max(some, key=means.get)
+    assert experiment.choose(among=["wiggle"]) == "wiggle"
+    with pytest.raises(ParameterError, match="Did you mean 'curve'"):
+        experiment.choose(among=["curves"])
+
+
+@pytest.mark.parametrize("layout", ["coo", "bsr", "lil", "dok", "csc"])
+def test_sparse_rows_of_every_layout_are_as_good_as_any(layout):
+    rows = sparse.csr_matrix(X)
+    expected = Experiment(rows, y, seed=7).compare({"line": LinearSVC()}, cv=3)
+    found = Experiment(rows.asformat(layout), y, seed=7).compare({"line": LinearSVC()}, cv=3)
+    assert_array_equal(found.scores["line"], expected.scores["line"])
+    assert found.reveal().data_hash == expected.reveal().data_hash
+
+
+def test_the_bar_of_a_comparison_is_named_after_its_model(capsys):
+    Experiment(X, y).compare({"line": LinearSVC(), "curve": SVC(gamma=0.1)}, verbose=1)
+    last = [line.partition(",")[0] for line in capsys.readouterr().out.splitlines() if "5 of 5" in line]
+    assert last == ["compare line: 5 of 5 folds", "compare curve: 5 of 5 folds"]
+    compare_five_by_two(LinearSVC(), LinearSVC(C=0.1), X[:100], y[:100], verbose=1)
+    last = [line.partition(",")[0] for line in capsys.readouterr().out.splitlines() if "10 of 10" in line]
+    assert last == ["compare_five_by_two A: 10 of 10 folds", "compare_five_by_two B: 10 of 10 folds"]
+    cross_validate(LinearSVC(), X, y, verbose=1)
+    assert "cross_validate: 5 of 5 folds" in capsys.readouterr().out
 
 
 def test_the_look_of_a_quicker_process_stands(experiment, tmp_path):

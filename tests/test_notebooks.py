@@ -10,9 +10,9 @@ from sklearn.datasets import load_iris
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from maxmargin import SVC, GaussianNB, Lasso, LinearSVC, OneClassSVM
+from maxmargin import SVC, GaussianNB, Lasso, LinearSVC, OneClassSVM, lasso_path, ridge_path
 from maxmargin.errors import NotConvergedWarning
-from maxmargin.evaluate import grid, holdout
+from maxmargin.evaluate import grid, holdout, left_out, path
 
 X, y = load_iris(return_X_y=True)
 
@@ -64,12 +64,48 @@ def test_a_certificate_says_in_one_line_how_the_fit_ended():
     assert mark.findall(good._repr_html_()) != mark.findall(bad._repr_html_())
 
 
+def _cells(page):
+    return re.findall(r"<td[^>]*>([^<]*)</td>", page)
+
+
+def test_rows_left_out_are_a_table():
+    found = left_out(SVC(), X, y)
+    for text in (str(found), found._repr_html_()):
+        assert f"{found.score:.4f}" in text
+        assert str(found.n_solved) in text
+    assert _cells(found._repr_html_())[:2] == ["rows", "150"]
+
+
+def test_a_path_is_a_table_of_its_certificates():
+    found = path(LinearSVC(), X, y, C=[0.1, 10.0, 1.0])
+    cells = _cells(found._repr_html_())
+    assert cells[::5] == ["0.1", "1", "10"]
+    assert cells[3::5] == [str(one.n_support) for one in found.certificates]
+    assert cells[4::5] == ["CONVERGED"] * 3
+    assert [line.split()[0] for line in str(found).splitlines()[2:]] == ["0.1", "1", "10"]
+
+
+@pytest.mark.parametrize("make", [lasso_path, ridge_path])
+@pytest.mark.parametrize("n_alphas", [1, 7, 100])
+def test_a_path_of_alphas_is_a_table_from_its_first_to_its_last(make, n_alphas):
+    found = make(X, y.astype(float), alphas=n_alphas)
+    cells = _cells(found._repr_html_())
+    alphas, counts = cells[::3], cells[1::3]
+    assert len(alphas) == min(n_alphas, 20)
+    assert (alphas[0], alphas[-1]) == (f"{found.alphas[0]:.4g}", f"{found.alphas[-1]:.4g}")
+    assert counts[-1] == str(sum(found.coefs[:, -1] != 0.0))
+    assert f"{type(found).__name__}: {n_alphas} alphas" in found._repr_html_()
+
+
 def test_a_search_shows_its_best_settings_first():
     found = grid(SVC(), X, y, C=[0.1, 1.0, 10.0], gamma=[0.01, 0.1, 1.0])
     page = found._repr_html_()
-    assert html.escape(str(found)) in page
-    cells = re.findall(r"<td[^>]*>([^<]*)</td>", page)
-    assert cells[:4] == ["1", "0.1", f"{found.best_score:.4f}", f"{found.standard_error[1, 1]:.4f}"]
+    assert html.escape(str(found).splitlines()[0]) in page
+    cells = _cells(page)
+    best = found.best_params
+    place = tuple(found.parameters[name].index(best[name]) for name in ("C", "gamma"))
+    error = f"{found.standard_error[place]:.4f}"
+    assert cells[:4] == [f"{best['C']:g}", f"{best['gamma']:g}", f"{found.best_score:.4f}", error]
     assert len(cells) == 4 * 9
     scores = [float(cell) for cell in cells[2::4]]
     assert scores == sorted(scores, reverse=True)

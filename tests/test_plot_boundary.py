@@ -14,7 +14,7 @@ from numpy.testing import assert_allclose
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from maxmargin import SVC, SVR, LinearSVC
+from maxmargin import SVC, SVR, DecisionTreeClassifier, LinearSVC, OneClassSVM
 from maxmargin.errors import DataError, MissingExtraError, ParameterError
 from maxmargin.plot import boundary
 
@@ -226,7 +226,12 @@ def test_given_names_win():
         ((LINEAR, X, Y[:5]), "one label a row of X, 60"),
         ((LINEAR, X, np.repeat("up", 60)), "the model knows .'left', 'right'. only"),
         ((SVC(), X, Y), "Fit the model first"),
+        ((make_pipeline(StandardScaler(), SVC()), X, Y), "Fit the model first"),
         ((SVR().fit(X, X[:, 0]), X, Y), "regression has no boundary"),
+        ((DecisionTreeClassifier().fit(X, Y), X, Y), "DecisionTreeClassifier has no decision_function"),
+        ((OneClassSVM().fit(X), X, Y), "OneClassSVM has no classes_. It is fitted, but it tells no classes apart"),
+        ((OneClassSVM(), X, Y), "Fit the model first"),
+        ((SVC().fit(X, np.arange(60) % 2), X, np.arange(60) % 7), r"label 2, and the model knows \[0, 1\] only"),
         ((SVC().fit(X, np.arange(60) % 3), X, Y), "the model knows 3"),
     ],
     ids=[
@@ -237,7 +242,12 @@ def test_given_names_win():
         "few labels",
         "strange label",
         "unfitted",
+        "unfitted pipeline",
         "regression",
+        "tree",
+        "one class",
+        "unfitted one class",
+        "strange number",
         "three",
     ],
 )

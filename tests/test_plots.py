@@ -18,7 +18,7 @@ from sklearn.datasets import load_diabetes, load_iris
 from sklearn.linear_model import lasso_path as reference_lasso_path
 from sklearn.model_selection import ShuffleSplit
 from sklearn.naive_bayes import GaussianNB as ReferenceBayes
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC as ReferenceSVC
 
@@ -236,11 +236,12 @@ def test_a_model_of_scikit_learn_and_a_pipeline_have_margins_too():
     [
         ((SVC(), X, Y), "Fit the model first"),
         ((SVR().fit(X, X[:, 0]), X, Y), "regression has no margins"),
+        ((TREE, FLOWERS, SPECIES), "DecisionTreeClassifier has no decision_function"),
         ((MANY, FLOWERS, SPECIES), "the model knows 3"),
         ((LINEAR, X, Y[:5]), "one label a row of X, 80"),
         ((LINEAR, X, np.repeat("up", 80)), "the model knows .'left', 'right'. only"),
     ],
-    ids=["unfitted", "regression", "three", "few labels", "strange label"],
+    ids=["unfitted", "regression", "tree", "three", "few labels", "strange label"],
 )
 def test_margins_that_cannot_be_drawn_are_refused(arguments, message):
     with pytest.raises(DataError, match=message):
@@ -419,6 +420,14 @@ def test_what_is_no_path_is_refused(result, message):
     assert pyplot.get_fignums() == []
 
 
+def test_the_axes_of_a_path_may_stand_where_other_pictures_have_them():
+    left, right = Figure().subplots(1, 2)
+    assert plot.path((ALPHAS, COEFS), left) is left
+    assert plot.path((ALPHAS, COEFS), right, "norm") is right
+    assert (left.get_xlabel(), right.get_xlabel()) == (r"$\lambda$", r"$\Vert w \Vert_1$")
+    assert pyplot.get_fignums() == []
+
+
 def test_parameters_of_a_path_are_checked():
     with pytest.raises(ParameterError, match="against='alpha' is not known"):
         plot.path((ALPHAS, COEFS), "alpha")
@@ -466,7 +475,15 @@ def test_unscaled_a_residual_loss_is_its_value_at_y_f_minus_one_for_both_labels(
         assert_allclose(drawn, loss.value(label * z - label), atol=1e-15)
 
 
+def test_one_loss_is_as_good_as_a_list_of_one():
+    alone, listed = plot.losses(Hinge()), plot.losses([Hinge()])
+    assert key(alone) == key(listed) == ["hinge", "zero-one"]
+    assert_allclose(line(alone, "hinge"), line(listed, "hinge"))
+
+
 def test_what_is_no_curve_is_refused():
+    with pytest.raises(ParameterError, match="losses of one score a row, got Softmax"):
+        plot.losses(Softmax())
     with pytest.raises(ParameterError, match="losses of one score a row"):
         plot.losses([Softmax()])
     with pytest.raises(ParameterError, match="got 'hinge'"):
@@ -499,6 +516,15 @@ def test_the_order_of_the_parameters_does_not_matter():
     other = grid(SVC(), X, Y, gamma=[0.01, 10.0], C=[100.0, 0.1, 1.0])
     for of_first, of_other in zip(cells(plot.surface(SEARCH)), cells(plot.surface(other)), strict=True):
         assert_allclose(of_first, of_other)
+
+
+def test_parameters_of_a_step_of_a_pipeline_have_their_letters_and_c_goes_across():
+    search = grid(Pipeline([("svc", SVC())]), X, Y, svc__gamma=[0.01, 10.0], svc__C=[100.0, 0.1, 1.0])
+    ax = plot.surface(search)
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("$C$", r"$\gamma$")
+    assert_allclose(cells(ax)[1], search.mean[:, [1, 2, 0]])
+    best = search.choose("best")
+    assert_allclose(scattered(ax, "best mean"), [[best["svc__C"], best["svc__gamma"]]])
 
 
 def test_the_star_is_the_best_and_the_diamond_what_the_rule_chooses():

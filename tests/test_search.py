@@ -6,12 +6,20 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris
 from sklearn.linear_model import LogisticRegression as TheirLogisticRegression
-from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, LeaveOneOut, ShuffleSplit, cross_val_predict
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    KFold,
+    LeaveOneOut,
+    ShuffleSplit,
+    StratifiedKFold,
+    cross_val_predict,
+)
 from sklearn.preprocessing import StandardScaler
 
 from maxmargin import SVC, SVR, LinearSVC
 from maxmargin.errors import DataError, ParameterError
-from maxmargin.evaluate import cross_validate, grid, k_fold, leave_one_out, left_out, path
+from maxmargin.evaluate import cross_validate, grid, holdout, k_fold, leave_one_out, left_out, path
 from maxmargin.problems import Status
 
 
@@ -38,7 +46,7 @@ CLASSIFICATION = [
 @pytest.mark.parametrize("machine, data, values", CLASSIFICATION)
 def test_a_search_scores_as_refitting_every_setting_on_every_fold_does(machine, data, values):
     found = grid(machine, *data, **values)
-    slow = GridSearchCV(machine, values, cv=5, refit=False).fit(*data)
+    slow = GridSearchCV(machine, values, cv=k_fold(5), refit=False).fit(*data)
     names = sorted(values)
     shape = [len(values[name]) for name in names]
     theirs = np.stack([slow.cv_results_[f"split{k}_test_score"].reshape(shape) for k in range(5)], axis=-1)
@@ -111,7 +119,7 @@ def test_folds_that_cannot_be_used_are_refused_with_what_to_do(machine):
         ([(rows[50:], none)], {}, "fold 1 of 1 has no rows to test on"),
         ([(none, rows)], {}, "fold 1 of 1 has no rows to train on"),
         (
-            [(rows, rows), (rows, rows[:50])],
+            [(rows[:100], rows[100:]), (rows[50:], rows[:50])],
             {"sample_weight": weight},
             "test row of fold 2 of 2 has weight zero.*fewer",
         ),
@@ -124,7 +132,7 @@ def test_folds_that_cannot_be_used_are_refused_with_what_to_do(machine):
         with pytest.raises(DataError, match=words):
             grid(machine, X, y, cv=cv, C=[1.0], **others)
     with pytest.raises(DataError, match=r"greater than the number of members in each class.*Take fewer folds"):
-        grid(machine, X, y, cv=60, C=[1.0])
+        grid(machine, X, y, cv=StratifiedKFold(60), C=[1.0])
     with pytest.raises(DataError, match="single test row"):
         grid(machine, X, y, cv=leave_one_out(), sample_weight=weight, C=[1.0])
 
@@ -143,7 +151,7 @@ def test_groups_stay_together_in_a_search():
 def test_any_estimator_can_be_searched(machine):
     X, y = _standardised(load_iris)
     found = grid(machine, X, y, C=[0.01, 1.0], cv=3, scoring="balanced_accuracy")
-    slow = GridSearchCV(machine, {"C": [0.01, 1.0]}, cv=3, scoring="balanced_accuracy").fit(X, y)
+    slow = GridSearchCV(machine, {"C": [0.01, 1.0]}, cv=k_fold(3), scoring="balanced_accuracy").fit(X, y)
     assert_allclose(found.mean, slow.cv_results_["mean_test_score"])
     assert found.best_params == slow.best_params_
 
@@ -213,8 +221,8 @@ def test_leaving_out_refuses_what_has_no_answer():
         left_out(LinearSVC(), X, y)
     with pytest.raises(ParameterError, match="finite C"):
         left_out(SVC(C=np.inf), X, y)
-    with pytest.raises(DataError, match="two rows"):
-        left_out(SVC(), X[:101], y[:101])
+    with pytest.raises(DataError, match=r"class 1 has one row; without it there is one class.*two rows"):
+        left_out(SVC(), X[:51], y[:51])
     with pytest.raises(ParameterError, match="memory"):
         left_out(SVC(memory="10kB"), X, y)
 
@@ -232,12 +240,15 @@ def test_a_path_of_kernel_machines_is_that_of_separate_fits(machine):
             assert ours.primal == pytest.approx(theirs.primal, rel=3e-5)
 
 
-def test_one_split_has_no_standard_error_and_the_best_is_chosen():
+def test_one_split_has_no_standard_error_and_only_the_best_can_be_chosen():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 2))
     y = np.sign(X[:, 0])
-    found = grid(SVC(), X, y, C=[0.1, 1.0], gamma=[0.1, 1.0], cv=ShuffleSplit(1, random_state=0))
-    assert not found.standard_error.any()
-    chosen = found.choose("one-standard-error")
-    place = tuple(list(values).index(chosen[name]) for name, values in found.parameters.items())
-    assert found.mean[place] == found.mean.max()
+    for cv in (ShuffleSplit(1, random_state=0), holdout()):
+        found = grid(SVC(), X, y, C=[0.1, 1.0], gamma=[0.1, 1.0], cv=cv)
+        assert np.isnan(found.standard_error).all()
+        chosen = found.choose("best")
+        place = tuple(list(values).index(chosen[name]) for name, values in found.parameters.items())
+        assert found.mean[place] == found.mean.max()
+        with pytest.raises(ParameterError, match="one split has no standard error"):
+            found.choose()

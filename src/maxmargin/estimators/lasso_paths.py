@@ -23,6 +23,7 @@ from maxmargin.estimators.parameters import check_max_iter, check_positive
 from maxmargin.estimators.validation import check_finite, check_numbers, check_same_length, check_weights, our_errors
 
 _LEAST = float(np.finfo(np.float64).resolution)
+_MOST_LINES = 20  # alphas that a notebook shows
 
 
 class _Three(NamedTuple):
@@ -39,6 +40,17 @@ class LassoPath(_Three):
 
     intercepts: Vector
     n_iters: list[int]
+
+    def _repr_html_(self) -> str:
+        """Some of the alphas as a table in a notebook, the first and the last among them."""
+        n = len(self.alphas)
+        shown = np.unique(np.linspace(0, n - 1, min(n, _MOST_LINES)).round().astype(int)).tolist()
+        lines = ["<tr><th>alpha</th><th>weights that are not zero</th><th>duality gap</th></tr>"]
+        for k in shown:
+            cells = (f"{self.alphas[k]:.4g}", str(np.count_nonzero(self.coefs[..., k])), f"{self.dual_gaps[k]:.1e}")
+            lines.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
+        count = f"{n} alphas" if len(shown) == n else f"{n} alphas, of which {len(shown)} are shown"
+        return f"<p><strong>{type(self).__name__}: {count}</strong></p><table>{''.join(lines)}</table>"
 
 
 def lasso_path(

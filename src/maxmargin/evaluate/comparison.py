@@ -27,8 +27,10 @@ from sklearn.base import is_classifier
 
 from maxmargin._types import Labels, Matrix, Rows, Vector
 from maxmargin.errors import DataError
+from maxmargin.evaluate.arguments import check_estimator, check_rows_and_labels
 from maxmargin.evaluate.cross_validation import folds_of, validated
 from maxmargin.evaluate.dealing import Stratify
+from maxmargin.evaluate.progress import working_on
 from maxmargin.evaluate.settings import name_of
 from maxmargin.evaluate.splitters import five_by_two
 from maxmargin.evaluate.tables import Table, number
@@ -139,14 +141,17 @@ def compare_five_by_two(
     >>> found.F_p_value > 0.05
     True
     """
-    y = np.asarray(y)
+    check_estimator(a)
+    check_estimator(b)
+    X, y = check_rows_and_labels(X, y)
     classifies = is_classifier(a) and is_classifier(b)
     folds = folds_of(five_by_two(seed=seed, stratify=stratify), X, y, groups, classifies=classifies)
     scores = []
-    for estimator in (a, b):
-        found = validated(
-            estimator, X, y, folds, scoring=scoring, sample_weight=sample_weight, n_jobs=n_jobs, verbose=verbose
-        )
+    for letter, estimator in (("A", a), ("B", b)):
+        with working_on(f"compare_five_by_two {letter}"):
+            found = validated(
+                estimator, X, y, folds, scoring=scoring, sample_weight=sample_weight, n_jobs=n_jobs, verbose=verbose
+            )
         if len(found.scores) != 10:
             raise DataError("halves of one row have no score of their own; 5x2 needs four rows at least.")
         scores.append(found.scores.reshape(5, 2))

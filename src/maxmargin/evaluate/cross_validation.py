@@ -7,7 +7,8 @@ variance of K-fold cross-validation exists (Bengio and Grandvalet, 2004). It is 
 methods use `compare_five_by_two`.
 
 R^2 of a single row is not defined. Where test parts have one row, a regressor's score is R^2 of all predictions
-together; there is one score then and no standard error.
+together, and so are other scores that are no means over rows (`evaluate.scoring`); there is one score then and no
+standard error.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from typing import Any, TypeVar
 import numpy as np
 from sklearn import model_selection
 from sklearn.base import clone, is_classifier
-from sklearn.utils.validation import _num_samples
 
 from maxmargin._types import Labels, RowIndex, Rows, Vector
-from maxmargin.errors import DataError, ParameterError
+from maxmargin.errors import DataError, MaxMarginError, ParameterError
 from maxmargin.estimators.validation import check_weights
 from maxmargin.evaluate import routes
+from maxmargin.evaluate.arguments import check_estimator, check_rows_and_labels
 from maxmargin.evaluate.fold_checks import check_folds
 from maxmargin.evaluate.splitters import (
     EachRowOut,
@@ -143,7 +144,7 @@ def cross_validate(
         Number of folds, a splitter (`k_fold`, `holdout`, `leave_one_out`, ..., or one of scikit-learn), or a list of
         pairs of training and test rows. With `stratify="auto"` folds are stratified for classifiers.
     scoring
-        As in scikit-learn; None for the estimator's own `score`.
+        Name of a score as in scikit-learn, or a function of (model, X, y); None for the estimator's own `score`.
     groups
         One entry a row; rows of a group stay on one side.
     sample_weight
@@ -163,7 +164,8 @@ def cross_validate(
     >>> len(found.scores), len(found.predictions)
     (10, 150)
     """
-    y = np.asarray(y)
+    check_estimator(estimator)
+    X, y = check_rows_and_labels(X, y)
     folds = folds_of(cv, X, y, groups, classifies=is_classifier(estimator))
     return validated(
         estimator, X, y, folds, scoring=scoring, sample_weight=sample_weight, n_jobs=n_jobs, verbose=verbose
@@ -172,8 +174,6 @@ def cross_validate(
 
 def folds_of(cv: Any, X: Rows, y: Labels, groups: Any, *, classifies: bool) -> Folds:
     """The folds that `cv` means."""
-    if _num_samples(X) != len(y):
-        raise DataError(f"X has {_num_samples(X)} rows and y has {len(y)}; there must be one label a row.")
     if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
         cv = k_fold(int(cv))
     if isinstance(cv, TrainValidationTest):
@@ -185,12 +185,28 @@ def folds_of(cv: Any, X: Rows, y: Labels, groups: Any, *, classifies: bool) -> F
     elif isinstance(cv, (LeaveOneOut, model_selection.LeaveOneOut)) and groups is None:
         LeaveOneOut().get_n_splits(X)  # refuses a single row
         return EachRowOut(len(y))
-    if not hasattr(cv, "split") and not isinstance(cv, Iterable):
+    if isinstance(cv, str) or not (hasattr(cv, "split") or isinstance(cv, Iterable)):  # strings can be split, too
         raise ParameterError(f"cv must be a number, a splitter or a list of pairs of rows, got cv={cv!r}.")
-    folds = [(np.asarray(a), np.asarray(b)) for a, b in (cv.split(X, y, groups) if hasattr(cv, "split") else cv)]
+    folds = _pairs(cv, X, y, groups)
     if not folds:
         raise ParameterError("cv has no split at all; give at least one pair of training and test rows.")
     return folds
+
+
+def _pairs(cv: Any, X: Rows, y: Labels, groups: Any) -> list[tuple[RowIndex, RowIndex]]:
+    """Pairs of training and test rows, from a splitter or as they are given."""
+    try:
+        given = list(cv.split(X, y, groups) if hasattr(cv, "split") else cv)
+    except MaxMarginError:
+        raise
+    except (TypeError, ValueError) as error:  # of a splitter that is not ours
+        raise DataError(
+            f"cv={cv!r} does not split these {len(y)} rows: {error} Take fewer folds, or another splitter."
+        ) from error
+    for pair in given:
+        if isinstance(pair, str) or not hasattr(pair, "__len__") or len(pair) != 2:
+            raise ParameterError(f"cv must give pairs of training and test rows, got {pair!r} among them.")
+    return [(np.asarray(train), np.asarray(test)) for train, test in given]
 
 
 def _for(splitter: Splitter, classifies: bool) -> Splitter:
@@ -210,11 +226,10 @@ def validated(
     verbose: bool | int = 0,
 ) -> CrossValidation:
     """`cross_validate` on given folds."""
-    if not hasattr(estimator, "predict") or not hasattr(estimator, "get_params"):
-        raise ParameterError(f"{estimator!r} is no estimator with fit, predict and get_params.")
+    check_estimator(estimator)
     begun = time.perf_counter()
     weight = check_weights(sample_weight, len(y))
-    check_folds(folds, weight)
+    folds = check_folds(folds, weight, len(y))
     model = clone(estimator)
     if n_jobs is not None and "n_jobs" in model.get_params(deep=False):
         model.set_params(n_jobs=n_jobs)

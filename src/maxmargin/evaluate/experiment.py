@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any, NoReturn
 
@@ -29,9 +29,11 @@ from sklearn.base import BaseEstimator, clone, is_classifier
 from maxmargin._types import Labels, Rows, Vector
 from maxmargin.errors import CheckpointError, ParameterError
 from maxmargin.evaluate import experiment_file, looks
+from maxmargin.evaluate.comparable_scores import check_score, check_scoring
 from maxmargin.evaluate.cross_validation import validated
 from maxmargin.evaluate.dealing import Stratify
 from maxmargin.evaluate.experiment_report import report
+from maxmargin.evaluate.progress import working_on
 from maxmargin.evaluate.revealed import Revealed, look
 from maxmargin.evaluate.same_folds import SameFolds
 from maxmargin.evaluate.seal import Seal, look_in
@@ -90,11 +92,7 @@ class Experiment:
         sample_weight: Vector | None = None,
         scoring: str | None = None,
     ):
-        if scoring is not None and not isinstance(scoring, str):
-            raise ParameterError(
-                f"scoring must be the name of a score, which a file can hold, or None; got {scoring!r}."
-            )
-        self._splitter, self._scoring = holdout(test, seed=seed, stratify=stratify), scoring
+        self._splitter, self._scoring = holdout(test, seed=seed, stratify=stratify), check_scoring(scoring)
         self._rows = SealedRows(X, y, sample_weight, groups, self._splitter)
         self._standings, self._folds, self._seal = Standings(), SameFolds(), Seal()
         self._trained: tuple[str, Any] | None = None
@@ -143,13 +141,18 @@ class Experiment:
         Experiment
             Itself; its text is the table.
         """
-        entries = self._standings.entries
-        for name, given in named(models).items():
-            estimator = clone(given)  # who changes theirs later does not change what was compared
+        entries, given = self._standings.entries, named(models)
+        is_new = any(name not in entries for name in given)
+        if is_new:
+            self._rows.check_unchanged()
+        if is_new or cv is not None:
+            self._folds.agree(cv, is_settled=bool(entries))
+        for name, one in given.items():
+            estimator = clone(one)  # who changes theirs later does not change what was compared
             settings = settings_of(estimator)
             if name not in entries:
-                self._folds.agree(cv, is_settled=bool(entries))
-                scores = self._scores(estimator, n_jobs, verbose)
+                with working_on(f"compare {name}"):
+                    scores = self._scores(estimator, n_jobs, verbose)
                 entries[name] = Entry(settings, scores, estimator, is_late=self.looks > 0)
             elif entries[name].settings != settings:
                 raise ParameterError(f"a model {name!r} with other settings was compared before; give another name.")
@@ -160,12 +163,16 @@ class Experiment:
     def _scores(self, estimator: Any, n_jobs: int | None, verbose: bool | int) -> list[float]:
         X, y, weight, groups = self._rows.training(estimator)
         folds = self._folds.folds(X, y, groups, classifies=is_classifier(estimator))
-        found = validated(
-            estimator, X, y, folds, scoring=self._scoring, sample_weight=weight, n_jobs=n_jobs, verbose=verbose
-        )
-        return [float(score) for score in found.scores]
+        with self._rows.naming_rows():
+            found = validated(
+                estimator, X, y, folds, scoring=self._scoring, sample_weight=weight, n_jobs=n_jobs, verbose=verbose
+            )
+        return [
+            check_score(float(score), self._scoring, f"fold {k} of {len(found.scores)}")
+            for k, score in enumerate(found.scores, start=1)
+        ]
 
-    def choose(self, rule: str = "best") -> str:
+    def choose(self, rule: str = "best", among: Iterable[str] | None = None) -> str:
         """Choose a model, and give its name.
 
         Parameters
@@ -173,8 +180,10 @@ class Experiment:
         rule
             "best" for the best mean; "one-standard-error" for the first model, in the order they were given, whose mean
             is within one standard error of the best; or the name of a model.
+        among
+            Names of the models to choose from; None for all.
         """
-        return self._standings.choose(rule)
+        return self._standings.choose(rule, among)
 
     def retrain(self, name: str | None = None) -> Any:
         """Train the chosen model, or the one named, on all rows that are not sealed, and give it."""
@@ -191,9 +200,11 @@ class Experiment:
                 f"a file holds no estimators; give {name!r} again by compare({{{name!r}: ...}}), which trains nothing "
                 "where the settings are those of the file."
             )
+        self._rows.check_unchanged()
         X, y, weight, _ = self._rows.training(estimator)
         model = clone(estimator)
-        return model.fit(X, y) if weight is None else model.fit(X, y, sample_weight=weight)
+        with self._rows.naming_rows():
+            return model.fit(X, y) if weight is None else model.fit(X, y, sample_weight=weight)
 
     def reveal(self, name: str | None = None) -> Revealed:
         """Score the chosen model, or the one named, on the sealed rows: the one look that there is.
@@ -202,16 +213,16 @@ class Experiment:
         another one raises `TestSetUsedError`. An experiment that has a file is written before the score is shown.
         """
         name = self._standings.name(name)
-        settings = self._standings.entries[name].settings
-        known = self._seal.look_for(name, settings)
+        entry = self._standings.entries[name]
+        known = self._seal.look_for(name, entry)
         if known is not None:
             return known
         model = self._trained[1] if self._trained is not None and self._trained[0] == name else self._fitted(name)
         self._rows.check_unchanged()
         revealed = look(self._rows, self._splitter, self._scoring, name, model, self._standings)
-        known = self._seal.look_for(name, settings)  # again: another process may have been quicker
+        known = self._seal.look_for(name, entry)  # again: another process may have been quicker
         if known is None:
-            self._seal.write(self._body(revealed))
+            self._seal.write(self._record(revealed))
             self._show(revealed)
         self._trained = None  # there will be no other look
         return known or revealed
@@ -219,7 +230,7 @@ class Experiment:
     def _show(self, revealed: Revealed) -> None:
         """The look is made: the seal is broken, and whoever asks in this process is told."""
         self._seal.revealed = revealed
-        looks.note(looks.Look(*self._rows.hashes, repr(revealed.settings)))
+        looks.note(looks.Look(*self._rows.hashes, repr(revealed.settings), revealed.predictions_hash))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the experiment, without data and models, to a JSON file, which a later `reveal` brings up to date.
@@ -228,7 +239,7 @@ class Experiment:
         """
         self._rows.check_unchanged()
         self._seal.check_may_replace(path)
-        experiment_file.write(path, self._body(self._seal.revealed))
+        experiment_file.write(path, self.as_record())
         self._seal.keep_in(path)
 
     def __reduce__(self) -> NoReturn:
@@ -270,15 +281,18 @@ class Experiment:
                 f"{os.fspath(path)} sealed other rows of these data than this version of maxmargin would."
             )
         experiment._standings = Standings.of(body["models"], body["chosen"])
-        experiment._folds = SameFolds(body["cv"])
+        experiment._folds = SameFolds(body["cv"], body.get("splitter"))
         revealed = look_in(body)
         if revealed is not None:
             experiment._show(revealed)
         experiment._seal.keep_in(path)
         return experiment
 
-    def _body(self, revealed: Revealed | None) -> dict[str, Any]:
-        """What the file holds."""
+    def as_record(self) -> dict[str, Any]:
+        """What a file of the experiment holds, as plain values: split, data hash, models, choice and look."""
+        return self._record(self._seal.revealed)
+
+    def _record(self, revealed: Revealed | None) -> dict[str, Any]:
         whole, sealed = self._rows.hashes
         return {
             "test": self._splitter.test,
@@ -288,6 +302,7 @@ class Experiment:
             "data_hash": whole,
             "sealed_hash": sealed,
             "cv": self._folds.words,
+            "splitter": self._folds.record,
             "models": self._standings.as_records(),
             "chosen": self._standings.chosen,
             "looks": 0 if revealed is None else 1,

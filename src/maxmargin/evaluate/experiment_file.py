@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from maxmargin.data.replacing import replacing
 from maxmargin.errors import CheckpointError
@@ -22,14 +22,14 @@ def write(path: str | os.PathLike[str], body: dict[str, Any]) -> None:
     """Write an experiment in the place of what is there."""
     content = {"format": _FORMAT, "version": _VERSION, "sha256": _checksum(body), "experiment": body}
     with replacing(path) as file:
-        file.write((json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode())
+        file.write((json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode())
 
 
 def read(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Read an experiment, or refuse a file that is not one as it was written."""
     where = os.fspath(path)
     try:
-        content = json.loads(Path(path).read_bytes())
+        content = json.loads(Path(path).read_bytes(), parse_constant=_refuse)
     except ValueError as error:  # cut short, or no text at all
         raise CheckpointError(f"{where} is damaged or no experiment: {error}. Use a copy of it.") from error
     if not isinstance(content, dict) or content.get("format") != _FORMAT:
@@ -44,5 +44,10 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
     return body
 
 
+def _refuse(name: str) -> NoReturn:
+    """What Python would read, and JSON does not know."""
+    raise ValueError(f"{name} is no number of JSON")
+
+
 def _checksum(body: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(body, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(body, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()).hexdigest()

@@ -2,13 +2,14 @@
 
 For each kernel of the grid the matrix over all rows is formed once. Each fold and each pair of classes takes its part
 of it and solves along the costs, each answer the start of the next; the rows held out take theirs and are scored.
-Nothing but sums of stored values is left to do for a cost.
+Nothing but sums of stored values is left to do for a cost. Where their precision is not enough, the sub-problem is
+solved as a plain fit solves it (`evaluate.stored_kernels`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone, is_classifier
@@ -19,26 +20,43 @@ from maxmargin.backends.scratch import reusing
 from maxmargin.backends.threads import one_blas_thread, run_apart, thread_count
 from maxmargin.data import count_rows
 from maxmargin.estimators.kernel_classifier import tasks_of
-from maxmargin.estimators.parameters import check_cost, check_epsilon, check_intercept
+from maxmargin.estimators.parameters import check_cost, check_epsilon, check_intercept, check_positive
 from maxmargin.estimators.svc import SVC
 from maxmargin.estimators.svr import SVR
 from maxmargin.estimators.weights import present_classes
 from maxmargin.evaluate.fold_checks import training_on
 from maxmargin.evaluate.progress import Tick
-from maxmargin.evaluate.stored_kernels import StoredKernel, ascents
+from maxmargin.evaluate.stored_kernels import StoredKernel, answers
 from maxmargin.losses import EpsilonInsensitive, Hinge
 from maxmargin.problems import Regression, Specification
-from maxmargin.solvers.blocks import Blocks
 
 _LARGEST = 1 << 31  # bytes of a kernel matrix that is formed whole where nobody says more
 
 Fold = tuple[RowIndex, RowIndex]
-Job = Callable[[], Matrix]
+
+
+class Scored(NamedTuple):
+    """Scores of held-out rows by one sub-problem, a row for each cost, and for how many costs it took a plain fit."""
+
+    scores: Matrix
+    n_plain: int
+
+
+Job = Callable[[], Scored]
+
+
+class Predicted(NamedTuple):
+    """Predictions of every fold and every cost, and how many sub-problems took a plain fit."""
+
+    labels: list[list[Labels]]
+    n_plain: int
 
 
 def suits(estimator: Any, X: Rows, parameters: Sequence[str]) -> bool:
     """Whether the search can go through stored kernel matrices: an SVC or SVR whose matrix is not too large."""
-    if type(estimator) not in (SVC, SVR) or estimator.solver != "auto" or estimator.max_seconds is not None:
+    if type(estimator) not in (SVC, SVR) or estimator.solver != "auto":
+        return False
+    if estimator.max_seconds is not None or estimator.max_iter not in (-1, None):  # a budget is one of a plain fit
         return False
     known = {"C", "gamma", "kernel", "degree", "coef0", "epsilon", "tol", "class_weight"}
     return set(parameters) <= known and 4 * count_rows(X) ** 2 <= (estimator._memory() or _LARGEST)
@@ -64,7 +82,7 @@ def search(
         for number, chosen in enumerate(others):
             model = clone(estimator).set_params(**chosen)
             found, stored = _predictions(model, X, y, sample_weight, folds, increasing, stored, tick)
-            for k, ((_, test), by_cost) in enumerate(zip(folds, found, strict=True)):
+            for k, ((_, test), by_cost) in enumerate(zip(folds, found.labels, strict=True)):
                 weight = None if sample_weight is None else sample_weight[test]
                 scores[number, order, k] = [score(y[test], one, sample_weight=weight) for one in by_cost]
     return scores
@@ -72,11 +90,11 @@ def search(
 
 def predictions(
     estimator: Any, X: Rows, y: Labels, sample_weight: Vector | None, folds: Sequence[Fold], tick: Tick
-) -> list[Labels]:
-    """Labels or numbers of the held-out rows of every fold, by the estimator as it is."""
+) -> tuple[list[Labels], int]:
+    """Labels or numbers of the held-out rows of every fold, and how many sub-problems took a plain fit."""
     with one_blas_thread(), reusing():
         found, _ = _predictions(clone(estimator), X, y, sample_weight, folds, [estimator.C], None, tick)
-    return [by_cost[0] for by_cost in found]
+    return [by_cost[0] for by_cost in found.labels], found.n_plain
 
 
 def _predictions(
@@ -88,12 +106,12 @@ def _predictions(
     costs: Sequence[float],
     stored: StoredKernel | None,
     tick: Tick,
-) -> tuple[list[list[Labels]], StoredKernel | None]:
+) -> tuple[Predicted, StoredKernel | None]:
     """Predictions for every fold and every cost, increasing, and the kernel values that may serve again."""
     model._check_kernel_input(X, reset=True)
     # "scale" is the width of the rows trained on, so each fold has its own kernel, and its own matrix in turn.
     has_own_width = isinstance(model.gamma, str) and isinstance(model.kernel, str)
-    found: list[list[Labels]] = []
+    found, n_plain = [], 0
     numbers = range(len(folds))
     for group in [[k] for k in numbers] if has_own_width else [numbers]:
         used = folds[group[0]][0] if has_own_width else np.arange(len(y))
@@ -104,9 +122,11 @@ def _predictions(
         for k in group:
             with training_on(y[folds[k][0]], k, len(folds)):
                 parts.append(_fold(model, stored, y, sample_weight, *folds[k], costs))
-        found += _finished(parts, model)
+        labels, plain = _finished(parts, model)
+        found += labels
+        n_plain += plain
         tick(len(group))
-    return found, stored
+    return Predicted(found, n_plain), stored
 
 
 class _Fold:
@@ -116,13 +136,14 @@ class _Fold:
         self.jobs, self.predict = jobs, predict
 
 
-def _finished(folds: Sequence[_Fold], model: Any) -> list[list[Labels]]:
+def _finished(folds: Sequence[_Fold], model: Any) -> Predicted:
     """Run all sub-problems side by side, and predict the rows of each fold."""
     jobs = [job for fold in folds for job in fold.jobs]
     order = np.argsort([-n_rows for n_rows, _ in jobs], kind="stable")  # the longest first: none is left for the end
     found = run_apart([jobs[k][1] for k in order], min(thread_count(model.n_jobs), len(jobs)))
-    results = iter([found[k] for k in np.argsort(order)])
-    return [fold.predict([next(results) for _ in fold.jobs]) for fold in folds]
+    results = iter([found[k].scores for k in np.argsort(order)])
+    labels = [fold.predict([next(results) for _ in fold.jobs]) for fold in folds]
+    return Predicted(labels, sum(one.n_plain for one in found))
 
 
 def _fold(
@@ -134,14 +155,14 @@ def _fold(
     test: RowIndex,
     costs: Sequence[float],
 ) -> _Fold:
-    settings = Blocks(tol=model.tol, max_iter=None if model.max_iter in (-1, None) else model.max_iter)
+    tol = check_positive("tol", model.tol)
     intercept = check_intercept(model.intercept)
     for C in costs:
         check_cost(C)
     if not is_classifier(model):
         loss = EpsilonInsensitive(check_epsilon(model.epsilon))
         specification = Specification(Regression(), loss, 1.0, intercept, stored.kernel)
-        job = _job(specification, stored, y, sample_weight, train, test, costs, settings)
+        job = _job(specification, stored, y, sample_weight, train, test, costs, tol)
         return _Fold([(len(train), job)], lambda found: list(found[0]))
     weight = None if sample_weight is None else sample_weight[train]
     classes, factors = present_classes(model.class_weight, np.unique(y[train]), y[train], weight)
@@ -149,7 +170,7 @@ def _fold(
     for task in tasks_of(classes):
         specification = Specification(task, Hinge(), 1.0, intercept, stored.kernel, class_weight=factors)
         rows = task.rows(y[train])
-        job = _job(specification, stored, y, sample_weight, train, test, costs, settings)
+        job = _job(specification, stored, y, sample_weight, train, test, costs, tol)
         jobs.append((len(train) if rows is None else len(rows), job))
     judge = clone(model)
     judge.classes_ = classes
@@ -169,16 +190,13 @@ def _job(
     train: RowIndex,
     test: RowIndex,
     costs: Sequence[float],
-    settings: Blocks,
+    tol: float,
 ) -> Job:
     """Scores of the held-out rows by one sub-problem, a row for each cost."""
 
-    def job() -> Matrix:
+    def job() -> Scored:
         problem, place = stored.problem(specification, y, sample_weight, train)
-        beta, b = np.empty((len(costs), len(place)), dtype=np.float32), np.empty(len(costs))
-        stop = np.zeros(1, dtype=np.uint8)
-        for k, ascent in enumerate(ascents(problem, costs, settings, stop)):
-            beta[k], b[k] = ascent.variables.combined(ascent.all.beta), ascent.intercept()
-        return beta @ stored.among(test, place, "held out").T + b[:, None]
+        found = answers(problem, costs, tol)
+        return Scored(stored.scores(found, place, test), sum(not answer.is_single for answer in found))
 
     return job

@@ -2,7 +2,8 @@
 
 A new experiment on the same data has a new seal: nothing stops who makes one, and another, until a score is good. But
 where that happens in one process, as in a notebook whose cells are run again, it is counted, and every record says how
-many looks at the same data came before it. The same look again, at the same rows for the same model, is not another.
+many looks at the same data came before it. The same look again, at the same rows for the same model, is not another. A
+model that is random may have the same settings twice; it is the same only if it says the same about the rows.
 """
 
 from __future__ import annotations
@@ -12,11 +13,12 @@ from typing import NamedTuple
 
 
 class Look(NamedTuple):
-    """Which data, which of their rows, and for which model: its settings as text."""
+    """Which data, which of their rows, and for which model: its settings as text, and what it said about the rows."""
 
     data_hash: str
     sealed_hash: str
     settings: str
+    predictions_hash: str
 
 
 _made: set[Look] = set()

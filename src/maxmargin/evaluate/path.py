@@ -1,6 +1,7 @@
 """Models along a grid of C, each found from the one before it, each with its own certificate.
 
-From small C to large: a small C is an easy problem, and its answer lies near that of the next.
+From small C to large: a small C is an easy problem, and its answer lies near that of the next. A hard margin, C =
+infinity, is a problem of another kind and begins afresh.
 """
 
 from __future__ import annotations
@@ -20,12 +21,14 @@ from maxmargin.errors import ParameterError
 from maxmargin.estimators.svc import SVC
 from maxmargin.estimators.svr import SVR
 from maxmargin.estimators.validation import check_weights
+from maxmargin.evaluate.arguments import check_estimator, check_rows_and_labels
+from maxmargin.evaluate.tables import Table
 from maxmargin.solvers.shared_kernel import sharing
 
 
 @dataclass(frozen=True)
 class Path:
-    """Fitted models for increasing C; iteration gives them in that order.
+    """Fitted models for increasing C; iteration gives them in that order, and `str()` is a table.
 
     Attributes
     ----------
@@ -59,6 +62,21 @@ class Path:
     def __iter__(self) -> Iterator[Any]:
         return iter(self.models)
 
+    def table(self) -> Table:
+        """What the certificate of every model says."""
+        rows = [
+            (f"{C:g}", f"{one.primal:.6g}", f"{one.relative_gap:.1e}", str(one.n_support), one.status.name)
+            for C, one in zip(self.C, self.certificates, strict=True)
+        ]
+        title = f"Path: {len(self.models)} fits of {type(self.models[0]).__name__}"
+        return Table(title, ("C", "primal", "relative gap", "support rows", "status"), rows)
+
+    def __str__(self) -> str:
+        return self.table().as_text()
+
+    def _repr_html_(self) -> str:
+        return self.table().as_html()
+
 
 def path(
     estimator: Any,
@@ -91,12 +109,14 @@ def path(
     >>> [certificate.status.name for certificate in found.certificates]
     ['CONVERGED', 'CONVERGED', 'CONVERGED']
     """
+    check_estimator(estimator)
     name, grid = _grid(estimator, C, alpha)
+    X, y = check_rows_and_labels(X, y)
     models: list[Any] = []
     with _shared_kernel(estimator, X, sample_weight):
         for value in grid:
             model = clone(estimator).set_params(**{name: value})
-            if models and hasattr(model, "_fit_from"):
+            if models and hasattr(model, "_fit_from") and np.isfinite(value):
                 model._fit_from(X, y, sample_weight, models[-1])
             else:
                 model.fit(X, y, sample_weight)
@@ -122,7 +142,10 @@ def _grid(estimator: Any, C: Any, alpha: Any) -> tuple[str, list[float]]:
     name, given = ("C", C) if alpha is None else ("alpha", alpha)
     if name not in estimator.get_params(deep=False):
         raise ParameterError(f"{type(estimator).__name__} has no parameter {name}; see get_params().")
-    values = np.asarray(given, dtype=np.float64)
+    try:
+        values = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ParameterError(f"{name} must be a list of numbers, got {given!r}.") from error
     if values.ndim != 1 or len(values) == 0:
         raise ParameterError(f"{name} must be a list of at least one number, got {given!r}.")
     values = np.sort(values)

@@ -1,7 +1,7 @@
 """Following work that is made of many alike pieces: how many of them are done.
 
 On a terminal and in a notebook one line with a bar is rewritten in place; elsewhere a plain line is written about once
-a second and at the end.
+a second and at the end. Work that calls other work, as a comparison does cross-validations, gives it its own name.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, TypeAlias
 
 from maxmargin.estimators.parameters import check_verbose
@@ -19,6 +20,17 @@ Tick: TypeAlias = Callable[[int], None]
 """Is told that so many pieces more are done; from any thread."""
 
 _SECONDS_BETWEEN_LINES = 1.0
+_whole: ContextVar[str | None] = ContextVar("whole", default=None)
+
+
+@contextmanager
+def working_on(name: str) -> Iterator[None]:
+    """Give all counting inside this name: that of the work which the person has asked for."""
+    before = _whole.set(name)
+    try:
+        yield
+    finally:
+        _whole.reset(before)
 
 
 @contextmanager
@@ -28,7 +40,7 @@ def counting(name: str, pieces: str, total: int, verbose: Any) -> Iterator[Tick]
         yield lambda count: None
         return
     with live_bar() as bar:
-        yield _Count(name, pieces, total, bar).add
+        yield _Count(_whole.get() or name, pieces, total, bar).add
 
 
 class _Count:

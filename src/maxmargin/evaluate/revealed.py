@@ -46,6 +46,8 @@ class Revealed:
         Of the packages that matter.
     earlier_looks
         How often the process had looked at test rows of the same data before, in other experiments.
+    predictions_hash
+        SHA-256 of what was predicted for the sealed rows, and of the score.
     """
 
     name: str
@@ -64,6 +66,7 @@ class Revealed:
     test: float
     versions: dict[str, str]
     earlier_looks: int = 0
+    predictions_hash: str = ""
 
     def table(self) -> Table:
         """The score with what was expected of it."""
@@ -91,8 +94,8 @@ def look(
     rows: SealedRows, splitter: Holdout, scoring: str | None, name: str, model: Any, standings: Standings
 ) -> Revealed:
     """Score a trained model on the sealed rows, and note the circumstances."""
-    score, entry = rows.score(model, scoring), standings.entries[name]
-    made = looks.Look(*rows.hashes, repr(entry.settings))
+    (score, predictions_hash), entry = rows.score(model, scoring), standings.entries[name]
+    made = looks.Look(*rows.hashes, repr(entry.settings), predictions_hash)
     is_share = is_classifier(model) and scoring in (None, "accuracy") and not rows.is_weighted
     return Revealed(
         name=name,
@@ -112,4 +115,5 @@ def look(
         versions={"maxmargin": maxmargin.__version__}
         | {package: version(package) for package in ("numpy", "scikit-learn", "scipy")},
         earlier_looks=looks.count_others(made),
+        predictions_hash=predictions_hash,
     )

@@ -12,28 +12,35 @@ from maxmargin.errors import ParameterError
 from maxmargin.evaluate.cross_validation import folds_of
 from maxmargin.evaluate.data_hash import data_hash
 from maxmargin.evaluate.settings import in_words
+from maxmargin.evaluate.splitter_records import from_record, record_of
 from maxmargin.evaluate.splitters import Folds, k_fold
 
 
 class SameFolds:
-    """A way to split, in words and itself, which no file holds."""
+    """A way to split: in words, and itself, which a file holds only where it is of this library."""
 
-    def __init__(self, words: str | None = None):
+    def __init__(self, words: str | None = None, record: dict[str, Any] | None = None):
         self.words = words
-        self._cv: Any = None
+        self._cv: Any = None if record is None else from_record(record)
         self._folds: dict[bool, Folds] = {}
 
     def agree(self, cv: Any, *, is_settled: bool) -> None:
         """Settle on `cv`, None being what was used before, else five folds; refuse another where that is settled."""
+        if cv is None and is_settled and self._cv is None:
+            raise ParameterError(
+                f"the other models of this experiment were scored with cv={self.words}, which no file holds; give it "
+                "again."
+            )
         if cv is None:
-            cv = self._cv if is_settled and self._cv is not None else k_fold(5)
+            cv = self._cv if is_settled else k_fold(5)
         elif isinstance(cv, (int, np.integer)):
             cv = k_fold(int(cv))
         elif not hasattr(cv, "split") and isinstance(cv, Iterable):
             cv = list(cv)
         words = in_words(cv)
         if isinstance(cv, list):
-            words = f"{len(cv)} splits, {data_hash(*(rows for pair in cv for rows in pair))[:16]}"
+            parts = (rows for pair in cv if isinstance(pair, Iterable) for rows in pair)  # others are refused later
+            words = f"{len(cv)} splits, {data_hash(*parts)[:16]}"
         if words == self.words and self._cv is not None:
             return
         if is_settled and words != self.words:
@@ -42,6 +49,11 @@ class SameFolds:
                 f"Scores with cv={words} could not be compared with theirs."
             )
         self._cv, self.words, self._folds = cv, words, {}
+
+    @property
+    def record(self) -> dict[str, Any] | None:
+        """The way to split as a file holds it."""
+        return record_of(self._cv)
 
     def folds(self, X: Rows, y: Labels, groups: Any, *, classifies: bool) -> Folds:
         """The folds, always the same; a splitter may draw others when it is asked again."""

@@ -3,16 +3,23 @@
 A look is written before it is shown, into every file that the experiment was saved to or opened from; otherwise an
 older file of the same experiment would still be sealed. The files are read again just before, because another process
 may have been quicker. The last file must be there. An older one may be gone.
+
+The same model is one with the same settings and the same scores when it was compared: settings are texts, and what
+prints alike, or is random, may be something else.
 """
 
 from __future__ import annotations
 
+import math
 import os
 from typing import Any
 
-from maxmargin.errors import TestSetUsedError
+from maxmargin.errors import CheckpointError, TestSetUsedError
 from maxmargin.evaluate import experiment_file
 from maxmargin.evaluate.revealed import Revealed
+from maxmargin.evaluate.standings import Entry
+
+_ROUNDING = 1e-9  # of a mean score: sums over threads may differ in their last digits
 
 
 class Seal:
@@ -27,12 +34,12 @@ class Seal:
         where = os.path.abspath(path)
         self._paths = [known for known in self._paths if known != where] + [where]
 
-    def look_for(self, name: str, settings: dict[str, str]) -> Revealed | None:
+    def look_for(self, name: str, entry: Entry) -> Revealed | None:
         """The look that there was, if it was for this model; None if there was none; an error if it was for another."""
         if self.revealed is None:
             found = [look_in(experiment_file.read(path)) for path in self._files()]
             self.revealed = next((look for look in found if look is not None), None)
-        if self.revealed is None or self.revealed.settings == settings:
+        if self.revealed is None or _is_for(self.revealed, entry):
             return self.revealed
         raise TestSetUsedError(
             f"the test set was looked at on {self.revealed.time} for {self.revealed.name!r}; a score of {name!r} "
@@ -57,7 +64,21 @@ class Seal:
 
     def _files(self) -> list[str]:
         """The last file, and the older ones that are still there."""
-        return [path for path in self._paths[:-1] if os.path.exists(path)] + self._paths[-1:]
+        if not self._paths:
+            return []
+        *older, last = self._paths
+        if not os.path.exists(last):
+            raise CheckpointError(
+                f"{last}, the file of this experiment, is gone, and a look could not be written down. None was "
+                "shown or counted. Bring the file back, or write a new one with save(path)."
+            )
+        return [path for path in older if os.path.exists(path)] + [last]
+
+
+def _is_for(revealed: Revealed, entry: Entry) -> bool:
+    """Whether a look was for this model."""
+    has_same_mean = math.isclose(revealed.validation_mean, entry.mean, rel_tol=_ROUNDING, abs_tol=_ROUNDING)
+    return revealed.settings == entry.settings and has_same_mean
 
 
 def look_in(body: dict[str, Any]) -> Revealed | None:

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import check_scoring
+from scipy import sparse
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import _num_samples
 
 from maxmargin._types import Labels, RowIndex, Rows, Vector
-from maxmargin.errors import DataError
-from maxmargin.estimators.validation import check_weights
+from maxmargin.errors import DataError, DataTypeError
+from maxmargin.estimators.validation import check_weights, our_errors
+from maxmargin.evaluate.comparable_scores import check_score
 from maxmargin.evaluate.data_hash import data_hash
+from maxmargin.evaluate.fold_checks import naming_rows_of
+from maxmargin.evaluate.scoring import scorer_of
 from maxmargin.evaluate.splitters import Holdout
+from maxmargin.problems import is_source
 
 
 class SealedRows:
     """Rows with labels, weights and groups, split by a hold-out whose test part nobody is given."""
 
     def __init__(self, X: Rows, y: Any, sample_weight: Any, groups: Any, splitter: Holdout):
-        y = np.asarray(y)
-        if _num_samples(X) != len(y):
-            raise DataError(f"X has {_num_samples(X)} rows and y has {len(y)}; there must be one label a row.")
+        X, y = _checked(X, y)
         weight = check_weights(sample_weight, len(y))
         self.__data = X, y, weight, None if groups is None else np.asarray(groups)
         self.__train, self.__test = next(splitter.split(X, y, groups))
@@ -45,6 +48,10 @@ class SealedRows:
                 "were. Begin again with the changed data, or change a copy; scaling belongs into a pipeline."
             )
 
+    def naming_rows(self) -> AbstractContextManager[None]:
+        """Around work on parts of the rows: NaN that is refused is reported with its row in the whole."""
+        return naming_rows_of(self.__data[0])
+
     def training(self, estimator: Any) -> tuple[Rows, Labels, Vector | None, RowIndex | None]:
         """Rows that are not sealed, as the estimator takes them, with labels, weights and groups."""
         X, y, weight, groups = self.__data
@@ -52,9 +59,31 @@ class SealedRows:
         X_train, y_train = _safe_split(estimator, X, y, rows)
         return X_train, y_train, None if weight is None else weight[rows], None if groups is None else groups[rows]
 
-    def score(self, model: Any, scoring: str | None) -> float:
-        """Score of a trained model on the sealed rows: a look at them."""
+    def score(self, model: Any, scoring: str | None) -> tuple[float, str]:
+        """Score of a trained model on the sealed rows, and the hash of its predictions: a look at them."""
         X, y, weight, _ = self.__data
         X_test, y_test = _safe_split(model, X, y, self.__test, self.__train)
         weights = {} if weight is None else {"sample_weight": weight[self.__test]}
-        return float(check_scoring(model, scoring)(model, X_test, y_test, **weights))
+        with self.naming_rows():
+            score = float(scorer_of(model, scoring)(model, X_test, y_test, **weights))
+            predictions = model.predict(X_test)
+        return check_score(score, scoring, "the sealed rows"), data_hash(predictions, score)
+
+
+def _checked(X: Any, y: Any) -> tuple[Any, Labels]:
+    """Rows that can be indexed, and one label for each."""
+    if is_source(X):
+        raise DataTypeError(
+            "an Experiment takes rows in memory, got a source. X, y = source.head(source.n_rows) brings all of them "
+            "into memory."
+        )
+    labels = np.asarray(y)
+    if labels.ndim == 0:
+        raise DataError(f"y must have one label a row, got y={y!r}.")
+    if sparse.issparse(X) and X.format not in ("csr", "csc"):  # of most others no rows can be taken
+        X = X.tocsr()
+    with our_errors():
+        n_rows = _num_samples(X)
+    if n_rows != len(labels):
+        raise DataError(f"X has {n_rows} rows and y has {len(labels)}; there must be one label a row.")
+    return X, labels

@@ -1,13 +1,23 @@
-"""An estimator in words: a name for tables, and its class and parameters as text that is the same in every process."""
+"""An estimator in words: a name for tables, and its class and parameters as text that is the same in every process.
+
+Different values should have different texts. So what prints alike is looked into: arrays and sparse matrices, also deep
+in dictionaries and lists, functions, and objects that say nothing about themselves.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import re
+import sys
+from functools import partial
+from reprlib import recursive_repr
 from types import CodeType, FunctionType
 from typing import Any
 
 import numpy as np
+from scipy import sparse
+
+from maxmargin.evaluate.data_hash import data_hash
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 _NOT_ABOUT_THE_MODEL = ("n_jobs", "verbose")
@@ -25,15 +35,27 @@ def settings_of(estimator: Any) -> dict[str, str]:
     return {"class": _class_of(estimator)} | {name: _setting(parameters[name]) for name in names}
 
 
+@recursive_repr("itself")
 def in_words(value: Any) -> str:
-    """Text of a value, without the place in memory that some have in it; an array and a function by their hash."""
+    """Text of a value, without the place in memory that some have in it; arrays and functions by their hash."""
     if isinstance(value, np.ndarray):
-        digest = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
-        return f"array of shape {value.shape}, {value.dtype}, sha256 {digest[:16]}"
+        return f"array of shape {value.shape}, {value.dtype}, sha256 {data_hash(value)[:16]}"
+    if sparse.issparse(value) or hasattr(value, "iloc"):
+        return f"{type(value).__name__} of shape {value.shape}, sha256 {data_hash(value)[:16]}"
     if isinstance(value, FunctionType):
         digest = hashlib.sha256(_inside(value).encode()).hexdigest()
         return f"function {value.__module__}.{value.__qualname__}, sha256 {digest[:16]}"
-    return _ADDRESS.sub("", repr(value))
+    if type(value) is dict:
+        return f"{{{', '.join(f'{in_words(key)}: {in_words(one)}' for key, one in value.items())}}}"
+    if type(value) in (list, tuple):
+        texts = ", ".join(map(in_words, value))
+        return f"[{texts}]" if type(value) is list else f"({texts}{',' if len(value) == 1 else ''})"
+    if isinstance(value, partial):
+        return f"partial({in_words(value.func)}, {in_words(value.args)}, {in_words(value.keywords)})"
+    if hasattr(value, "__dict__") and repr(value) == object.__repr__(value):
+        return f"{_class_of(value)}({in_words(vars(value))})"
+    with np.printoptions(threshold=sys.maxsize, precision=17, floatmode="unique"):  # arrays in it, whole
+        return _ADDRESS.sub("", repr(value))
 
 
 def _inside(function: FunctionType) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -55,27 +55,35 @@ class Standings:
     def as_records(self) -> dict[str, Any]:
         """The entries as a file holds them."""
         return {
-            name: {"settings": entry.settings, "scores": entry.scores, "is_late": entry.is_late}
+            name: {
+                "settings": entry.settings,
+                "scores": entry.scores,
+                "mean": entry.mean,
+                "standard_error": entry.standard_error,
+                "is_late": entry.is_late,
+            }
             for name, entry in self.entries.items()
         }
 
-    def choose(self, rule: str) -> str:
+    def choose(self, rule: str, among: Iterable[str] | None = None) -> str:
         """Name of the entry with the best mean, of the first within one standard error of it, or the one named."""
-        if not self.entries:
+        names = self.entries if among is None else {self.name(one) for one in among}
+        entries = {name: entry for name, entry in self.entries.items() if name in names}
+        if not entries:
             raise ParameterError("there is nothing to choose from; compare some models first.")
-        best = max(self.entries, key=lambda name: self.entries[name].mean)
+        best = max(entries, key=lambda name: entries[name].mean)
         if rule == "best":
             self.chosen = best
         elif rule == "one-standard-error":
-            error = self.entries[best].standard_error
+            error = entries[best].standard_error
             if error is None:
                 raise ParameterError("one score has no standard error; compare on several folds, or choose('best').")
-            least = self.entries[best].mean - error
-            self.chosen = next(name for name, entry in self.entries.items() if entry.mean >= least)
-        elif rule in self.entries:
+            least = entries[best].mean - error
+            self.chosen = next(name for name, entry in entries.items() if entry.mean >= least)
+        elif rule in entries:
             self.chosen = rule
         else:
-            raise unknown_name("rule", rule, ["best", "one-standard-error", *self.entries])
+            raise unknown_name("rule", rule, ["best", "one-standard-error", *entries])
         return self.chosen
 
     def name(self, given: str | None) -> str:
@@ -103,6 +111,8 @@ def named(models: Mapping[str, Any] | Sequence[Any] | Any) -> dict[str, Any]:
     if isinstance(models, Mapping):
         found = {str(name): estimator for name, estimator in models.items()}
     else:
+        if isinstance(models, str) or not (hasattr(models, "get_params") or isinstance(models, Iterable)):
+            raise ParameterError(f"compare takes estimators such as SVC(C=10), alone, listed or named, got {models!r}.")
         listed = [models] if hasattr(models, "get_params") else list(models)
         found = {name_of(estimator): estimator for estimator in listed}
         if len(found) < len(listed):

@@ -3,7 +3,7 @@
     f = 0          the boundary: a solid line
     f = -1, +1     the margin: dashed lines, and the band between them shaded
     ring           a support vector
-    thin line      slack: from a point to the nearest place where f is its label, the margin of its own class
+    thin line      slack: from a point to the nearest place on the margin of its own class
 
 For a linear machine the thin line has length slack / |w|, exactly. For a kernel machine slack is measured in
 the space of the kernel; the line then shows the part of the margin that the point failed to clear.

@@ -1,6 +1,6 @@
 """How a fit came to its end: primal and dual value closing on each other, or the relative gap on a log scale.
 
-    P falls, D rises, and the best value lies between them: P - D bounds how far the model is from it.
+The best value lies between P and D, so P - D bounds how far the model is from it.
 
 What is drawn is the history of the fit, one mark a check, as the solver recorded it.
 """

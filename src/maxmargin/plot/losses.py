@@ -13,7 +13,7 @@ so that all pass through 1 there. Those that bound the zero-one loss, which coun
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -35,7 +35,7 @@ _TALLEST = 4.0  # of the zero-one loss: enough to see which curve is steep
 
 
 def losses(
-    losses: Sequence[CurveLoss] | None = None,
+    losses: Sequence[CurveLoss] | CurveLoss | None = None,
     ax: Axes | None = None,
     *,
     scaled: bool = True,
@@ -46,7 +46,8 @@ def losses(
     Parameters
     ----------
     losses
-        Losses of `maxmargin.losses` with one score a row; None for hinge, squared hinge, logistic and squared.
+        Losses of `maxmargin.losses` with one score a row, or one of them; None for hinge, squared hinge, logistic and
+        squared.
     ax
         Where to draw; None makes a new figure.
     scaled
@@ -58,7 +59,9 @@ def losses(
     -------
     The axes.
     """
-    drawn = (Hinge(), SquaredHinge(), Logistic(), Squared()) if losses is None else tuple(losses)
+    if losses is None:
+        losses = (Hinge(), SquaredHinge(), Logistic(), Squared())
+    drawn = tuple(losses) if isinstance(losses, Iterable) else (losses,)
     for loss in drawn:
         if not isinstance(loss, CurveLoss):
             raise ParameterError(f"losses draws losses of one score a row, got {loss!r}. See maxmargin.losses.")

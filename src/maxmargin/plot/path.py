@@ -34,7 +34,7 @@ class _Path(NamedTuple):
 
 def path(
     result: Any,
-    against: Literal["lambda", "C", "norm"] | None = None,
+    against: Literal["lambda", "C", "norm"] | Axes | None = None,
     ax: Axes | None = None,
     *,
     feature_names: Sequence[str] | None = None,
@@ -52,7 +52,7 @@ def path(
         `"lambda"`, `"C"` or `"norm"`, the sum of the absolute coefficients. None takes the parameter of the path.
         A path over C has lambda = 1 / C.
     ax
-        Where to draw; None makes a new figure.
+        Where to draw; None makes a new figure. As in the other pictures it may stand right behind the result.
     feature_names
         One name a feature; None writes w_1, w_2 and so on.
     names
@@ -65,8 +65,9 @@ def path(
     The axes.
     """
     found = _read(result)
-    against = found.kind if against is None else against
-    places = _places(found, against)
+    asked, ax = (against, ax) if isinstance(against, str | None) else (ax, against)
+    scale = found.kind if asked is None else str(asked)
+    places = _places(found, scale)
     n_features = found.coefs.shape[1]
     written = [f"$w_{{{number + 1}}}$" for number in range(n_features)] if feature_names is None else feature_names
     if len(written) != n_features:
@@ -75,7 +76,7 @@ def path(
     ax = new_axes() if ax is None else ax
     palette = palette_of(ax)
     order = np.argsort(places)
-    last = order[0] if against == "lambda" else order[-1]  # the least penalised model, at the right
+    last = order[0] if scale == "lambda" else order[-1]  # the least penalised model, at the right
     largest = np.argsort(-np.abs(found.coefs[last]), kind="stable")
     colours = {}
     for rank, feature in enumerate(largest.tolist()):
@@ -90,13 +91,13 @@ def path(
             label=str(written[feature]),
         )
     ax.axhline(0.0, color=palette.ink, linewidth=0.8, alpha=0.5, zorder=1)
-    if against != "norm":
+    if scale != "norm":
         ax.set_xscale("log")
     low, high = places.min(), places.max()
     if low < high:
-        ax.set_xlim((high, low) if against == "lambda" else (low, high))
+        ax.set_xlim((high, low) if scale == "lambda" else (low, high))
     ax.set_ylim(ax.get_ylim())  # names are placed for these limits
-    ax.set(xlabel=_LABELS[against], ylabel="coefficients, $w$")
+    ax.set(xlabel=_LABELS[scale], ylabel="coefficients, $w$")
     ax.spines[["top", "right"]].set_visible(False)
     if title is not None:
         ax.set_title(title, loc="left")

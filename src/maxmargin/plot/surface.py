@@ -1,8 +1,8 @@
 """The mean validation score over a grid of two parameters, and what two rules choose from it.
 
 star       the best mean
-diamond    the simplest setting within one standard error of it: the smallest C, then the smallest other value
-dots       all settings within one standard error of the best mean
+dots       all settings within one standard error of it
+diamond    the simplest of those, as the rule of the search has it
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from maxmargin._types import Vector
     from maxmargin.plot._matplotlib import Axes
 
+_ROUNDING = 1e-12  # of a mean score
 _LETTERS = {"C": "$C$", "gamma": r"$\gamma$", "epsilon": r"$\varepsilon$", "coef0": "$c_0$", "nu": r"$\nu$"}
 
 
@@ -55,22 +56,22 @@ def surface(search: Any, ax: Axes | None = None, *, title: str | None = None) ->
     # Black and white with a rim of the other: seen on every colour of the map, and in the key on every paper.
     if n_folds > 1:  # one score alone has no standard error
         row, column = np.nonzero(mean >= _least_good(search))
-        _mark(ax, along[row], beside[column], "o", 14, "white", "within one standard error")
+        _mark(ax, along[row], beside[column], "o", 18, "white", "within one standard error")
         simple = search.choose("one-standard-error")
         _mark(ax, simple[across], simple[up], "D", 140, "white", "one-standard-error rule")
     best = search.choose("best")
     _mark(ax, best[across], best[up], "*", 120, "black", "best mean")
     ax.set(xscale=scale_along, yscale=scale_beside, xlabel=_letter(across), ylabel=_letter(up))
     ax.set(xlim=edges_along[[0, -1]], ylim=edges_beside[[0, -1]])
-    key_above(ax, title=title, mark_scale=0.6)
+    key_above(ax, title=title, mark_scale=0.75)
     return ax
 
 
 def _parameters(search: Any) -> tuple[str, str]:
-    """Names of the parameters across and up; C goes across."""
+    """Names of the parameters across and up; C goes across, also that of a step of a pipeline."""
     if not hasattr(search, "parameters") or not hasattr(search, "choose"):
         raise DataError(f"surface draws what evaluate.grid gives; {type(search).__name__} is something else.")
-    names = sorted(search.parameters, key=lambda name: name != "C")
+    names = sorted(search.parameters, key=lambda name: _own(name) != "C")
     if len(names) != 2:
         raise DataError(
             f"surface draws a search over two parameters, got {len(names)}: {', '.join(names)}. "
@@ -99,9 +100,11 @@ def _edges(values: Vector) -> tuple[Vector, str]:
 
 
 def _least_good(search: Any) -> float:
-    """The best mean less its standard error."""
-    best = np.unravel_index(np.argmax(search.mean), search.mean.shape)
-    return float(search.mean[best] - search.standard_error[best])
+    """The best mean less its standard error, up to rounding."""
+    best = search.choose("best")
+    place = tuple(list(values).index(best[name]) for name, values in search.parameters.items())
+    least = float(search.mean[place] - search.standard_error[place])
+    return least - _ROUNDING * abs(least)
 
 
 def _mark(ax: Axes, across: Any, up: Any, marker: str, size: float, face: str, label: str) -> None:
@@ -110,4 +113,9 @@ def _mark(ax: Axes, across: Any, up: Any, marker: str, size: float, face: str, l
 
 
 def _letter(name: str) -> str:
-    return _LETTERS.get(name, name)
+    return _LETTERS.get(_own(name), name)
+
+
+def _own(name: str) -> str:
+    """The name of a parameter within its step: C for svc__C."""
+    return name.rpartition("__")[2]
