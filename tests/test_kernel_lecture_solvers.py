@@ -195,14 +195,12 @@ def test_weight_two_is_the_row_twice(solver, rng):
 def test_a_coordinate_step_is_the_best_of_its_coordinate_and_keeps_the_scores(loss, intercept, rng):
     problem = small_problem(rng, loss, intercept, n=15)
     box = loss.dual_box(problem.costs)
-    descent = _Descent(KernelDescent(), problem, box, None)
+    descent, K = _Descent(KernelDescent(), problem, box, None), problem.gram()
     alpha, scores, total, value = np.zeros(15), np.zeros(15), 0.0, dual_value(problem, np.zeros(15))
     moves = 0
     for i in rng.integers(0, 15, size=60):
         before, order = value, np.array([i])
-        moved, total = descent_pass(
-            descent.rows.whole, order, order, descent.terms, descent.constant, total, alpha, scores, GO
-        )
+        moved, total = descent_pass(K, order, order, descent.terms, descent.constant, total, alpha, scores, GO)
         moves += moved
         value = dual_value(problem, alpha)
         assert value >= before - 1e-12 * abs(before)  # coordinate ascent never lowers the dual

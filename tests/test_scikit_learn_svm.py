@@ -51,9 +51,6 @@ EXCEPTIONS = {
     # other models
     "test_svm_dense_liblinear_intercept_handling": "the intercept is free here, not penalised",
     "test_sparse_sparse_liblinear_intercept_handling": "the intercept is free here, not penalised",
-    # not there yet
-    "test_svm_linearsvr_fit_sampleweight": "LinearSVR stops at max_iter short of tol=1e-12, and says so",
-    "test_svm_linearsvm_liblinear_sample_weight[[]LinearSVR-params4[]]": "as above",
 }
 
 _FOLDER = Path(sklearn.svm.__file__).parent / "tests"

@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 
 from maxmargin._loops.compiling import fast_loop
+from maxmargin._loops.logistic_step import LEFT, logistic_step, share
 from maxmargin._loops.rows import add_row, row_dot
 
 _POLL = 2048  # steps between looks at the stop flag
-_LOGIT_STEPS = 12
 
 
 @fast_loop
@@ -192,12 +192,7 @@ def logistic_epoch(
 ) -> float:
     """One pass for the logistic loss, 0 < alpha < C; returns the largest distance of a multiplier's share.
 
-    The dual in one multiplier, alpha = C p with p = 1 / (1 + exp(-s)), has slope
-
-        h(s) = s + |x|^2 (C p - alpha_before) + y f
-
-    in s, which rises at least as fast as s itself: its zero lies between the present s and -y f. Newton steps kept
-    between the two find it.
+    The logits of the multipliers are kept beside them: `_loops.logistic_step` has what they are for.
     """
     worst = 0.0
     fixed, scale, constant = bias[0], bias[1], bias[2]
@@ -207,26 +202,12 @@ def logistic_epoch(
         i = order[k]
         a, s, c, q = alpha[i], logit[i], upper[i], squares[i]
         g = signs[i] * (row_dot(rows, i, w) + fixed + scale * constant)
-        before = s + g
         p = a / c
-        off = abs(1.0 / (1.0 + np.exp(g)) - p)
+        off = abs(share(-g) - p)
         worst = max(worst, off)
-        if off < 1e-14 and abs(before) < 1e-10:
+        if off < 1e-14 and abs(s + g) < 1e-10:
             continue
-        low, high = min(s, -g), max(s, -g)
-        h = before
-        for _ in range(_LOGIT_STEPS):
-            s -= h / (1.0 + q * c * p * (1.0 - p))
-            if s < low or s > high:
-                s = 0.5 * (low + high)
-            p = 1.0 / (1.0 + np.exp(-s))
-            h = s + q * (c * p - a) + g
-            if abs(h) <= 0.1 * abs(before):
-                break
-            if h > 0.0:
-                high = s
-            else:
-                low = s
+        s, p = logistic_step(s, p, s + g, LEFT * abs(s + g), a, g, q, c)
         change = (c * p - a) * signs[i]
         add_row(rows, i, change, w)
         constant += scale * change

@@ -11,12 +11,8 @@ around its present value a, with the slope g = f_i - t_i + D_i a and the score f
     tube              t = y    e = epsilon    |beta| <= C_i               D_i = 0
     squared tube      t = y    e = epsilon    no bounds                   D_i = 1 / (2 C_i)
 
-The minimum is a soft threshold, clipped. The dual of the logistic loss is, with z = y beta between 0 and C_i,
-
-    1/2 (|x_i|^2 + s^2) (z - y a)^2 + y f_i (z - y a) + z log z + (C_i - z) log(C_i - z)
-
-Its minimum is found in u, z = C_i / (1 + exp(-u)): the slope u + (|x_i|^2 + s^2) (z - y a) + y f_i grows with u at
-least as fast as u, so Newton's steps between two bounds that close in on the zero end in a few.
+The minimum is a soft threshold, clipped. `_loops.logistic_step` has the dual of the logistic loss, in z = y beta, and
+the step to near its minimum.
 
 A row is settled where no way is downhill, and every way that is open is uphill by more than the limit: the largest
 slope downhill that the last sweep has met. The limit of a sweep and the maximum of the next one are two numbers; the
@@ -33,11 +29,12 @@ import numpy as np
 
 from maxmargin._loops.compiling import fast_loop
 from maxmargin._loops.curves import HINGE, LOGISTIC, SQUARED_HINGE, SQUARED_TUBE, TUBE, loss_value, violation
+from maxmargin._loops.logistic_step import LEFT, logistic_step, share
 from maxmargin._loops.rows import add_row, row_dot
 from maxmargin._loops.stream_rows import CachedRows
 
 _POLL = 1024  # rows between looks at the stop flag
-_NEWTON_STEPS, _CLOSE = 20, 1e-9  # for the logistic loss
+_FARTHEST = 700.0  # logit at which a search begins: its exponential is a double
 
 
 class Duals(NamedTuple):
@@ -94,24 +91,17 @@ def _minimum(a: float, g: float, curvature: float, e: float, low: float, high: f
 
 @fast_loop
 def _logistic_minimum(a: float, f: float, curvature: float, cost: float, y: float) -> Any:
-    """Where the dual of the logistic loss in one coefficient is best."""
-    z = y * a
-    low, high = -y * f - curvature * (cost - z), -y * f + curvature * z
-    u = min(max(np.log(z / (cost - z)) if 0.0 < z < cost else 0.5 * (low + high), low), high)
-    for _ in range(_NEWTON_STEPS):
-        e = np.exp(-abs(u))
-        p = 1.0 / (1.0 + e) if u > 0.0 else e / (1.0 + e)
-        slope = u + curvature * (cost * p - z) + y * f
-        if slope > 0.0:
-            high = u
-        else:
-            low = u
-        step = slope / (1.0 + curvature * cost * e / ((1.0 + e) * (1.0 + e)))
-        if abs(step) <= _CLOSE * (1.0 + abs(u)):
-            break
-        u = u - step if low < u - step < high else 0.5 * (low + high)
-    e = np.exp(-abs(u))
-    return y * cost * (1.0 / (1.0 + e) if u > 0.0 else e / (1.0 + e))
+    """Where the dual of the logistic loss in one coefficient is best, or near to it."""
+    z, g = y * a, y * f
+    if 0.0 < z < cost:
+        u = np.log(z / (cost - z))
+        p, h = z / cost, u + g
+    else:  # an end has no logit
+        u = min(max(-g - curvature * (0.5 * cost - z), -_FARTHEST), _FARTHEST)
+        p = share(u)
+        h = u + curvature * (cost * p - z) + g
+    _, p = logistic_step(u, p, h, LEFT * min(abs(h), 1.0), z, g, curvature, cost)
+    return y * cost * p
 
 
 @fast_loop

@@ -28,7 +28,7 @@ _TRIES = 12
 
 
 def coefficients_of(q: Matrix, y: Vector, C: Vector) -> Matrix:
-    """Beta = C e_y - q, the own one summed from the others, so that a row far on its side keeps its digits."""
+    """Coefficients C e_y - q, the own one summed from the others, so that a row far on its side keeps its digits."""
     own = unit_vectors(y, q.shape[1])
     others = q * (1.0 - own)
     given = np.sum(others, axis=1)

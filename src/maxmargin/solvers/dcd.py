@@ -24,6 +24,7 @@ The descent stops by the duality gap, looked at when the largest slope of a pass
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass
 from typing import ClassVar
@@ -112,7 +113,7 @@ class _Descent:
         self.history = History()
         self.epochs = 0.0
         self.status = Status.BUDGET
-        self.seen: list[tuple[float, float]] = []  # passes, and the logarithm of what was missing after them
+        self.seen: list[tuple[float, float]] = []  # passes, and the logarithm of the gap after them
 
     def begin(self, start: Solution | None) -> None:
         """Take the starting point."""
@@ -138,7 +139,7 @@ class _Descent:
     def run(self, stop: StopFlag) -> None:
         """Rounds of passes, each ended by a look at the gap."""
         settings = self.settings
-        end = np.inf if settings.max_seconds is None else time.perf_counter() + settings.max_seconds
+        self.end = np.inf if settings.max_seconds is None else time.perf_counter() + settings.max_seconds
         limit = settings.max_iter or 1000
         if self.is_warm and self._look() <= settings.tol and self.violation <= settings.tol:
             self.status = Status.CONVERGED
@@ -150,7 +151,7 @@ class _Descent:
             if gap <= settings.tol and self.violation <= settings.tol:
                 self.status = Status.CONVERGED
                 return
-            if stop[0] or self.epochs >= limit or time.perf_counter() > end or self._is_hopeless(gap):
+            if stop[0] or self.epochs >= limit or time.perf_counter() > self.end or self._is_hopeless():
                 return
             if reached:
                 bound *= _TIGHTEN
@@ -159,12 +160,17 @@ class _Descent:
                 self.status = Status.STALLED
                 return
 
-    def _is_hopeless(self, gap: float) -> bool:
-        """Whether the decline over the last half of the passes, carried on, needs more than the answer is worth."""
+    def _is_hopeless(self) -> bool:
+        """Whether the decline over the last half of the passes, carried on, needs more than the answer is worth.
+
+        The gap is taken in units of the smaller of P and D: while P is far too large it would else be 1 and stay there.
+        The violations fall in leaps, in the end about as the square root of the gap.
+        """
         worth, tol = self.settings.worth, self.settings.tol
         if worth is None:
             return False
-        missing = np.log(max(gap, self.violation, 1e-300) / tol)
+        unit = min(abs(self.history.primal[-1]), abs(self.history.dual[-1]))
+        missing = math.log(max(self.history.gap[-1] / max(unit, 1e-300), 1e-300) / tol)
         self.seen.append((self.epochs, missing))
         if self.epochs >= worth or self.epochs < _TRIAL * worth:
             return self.epochs >= worth
@@ -172,8 +178,10 @@ class _Descent:
         then, missed = early[-1] if early else self.seen[0]
         if then == self.epochs:
             return False
-        fell = missed - missing
-        return self.epochs + (missing * (self.epochs - then) / fell if fell > 0.0 else np.inf) > 2.0 * worth
+        if missed <= missing:
+            return True
+        to_go = max(missing, 2.0 * math.log(max(self.violation, 1e-300) / tol))
+        return self.epochs + to_go * (self.epochs - then) / (missed - missing) > 2.0 * worth
 
     def _round(self, bound: float, patience: float, stop: StopFlag) -> bool:
         """Passes until the slopes of all rows are within the bound; says whether they came to be.
@@ -189,7 +197,7 @@ class _Descent:
                 self.order, before, self.limits, Iterate(self.alpha, self.w, self.bias), stop
             )
             self.epochs += max(before, 1) / n
-            if stop[0]:
+            if stop[0] or time.perf_counter() > self.end:
                 return False
             if high - low <= bound:
                 if before == n:

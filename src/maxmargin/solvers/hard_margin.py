@@ -24,14 +24,16 @@ from maxmargin._types import Labels, Matrix, RowIndex, Rows, Vector
 from maxmargin.data import as_double, as_rows, count_rows
 from maxmargin.errors import DataError
 from maxmargin.problems import LinearProblem, Problem, Specification
-from maxmargin.solvers.interior_point import InteriorPoint, QuadraticProgram, solve_program
+from maxmargin.solvers.interior_point import InteriorPoint, QuadraticProgram, is_hopeless, not_begun, solve_program
 
 _PROOF_ROUNDS = 50
 
 
-def nearest_points(problem: Problem, max_iter: int | None, max_seconds: float | None) -> tuple[Vector, InteriorPoint]:
+def nearest_points(problem: Problem, max_iter: int | None, end: float) -> tuple[Vector, InteriorPoint]:
     """Lambda of the nearest points of the two hulls."""
     n = problem.n_rows
+    if is_hopeless(np.arange(1, n + 1), np.ones(n), end):  # before the matrix is formed
+        return normalised(problem, np.zeros(n)), not_begun(n, n)
     y = problem.targets
     K = problem.gram()
     if not problem.intercept.is_free:
@@ -42,7 +44,7 @@ def nearest_points(problem: Problem, max_iter: int | None, max_seconds: float | 
     equal = sum_rows(problem)
     A = np.vstack([equal, -np.eye(n)])
     b = np.concatenate([n * np.full(len(equal), 1.0 / len(equal)), np.zeros(n)])
-    point = solve_program(QuadraticProgram(Q, np.zeros(n), A, b, n_equal=len(equal)), max_iter, max_seconds)
+    point = solve_program(QuadraticProgram(Q, np.zeros(n), A, b, n_equal=len(equal)), max_iter, end)
     return normalised(problem, point.x / n), point
 
 
@@ -55,10 +57,12 @@ def sum_rows(problem: Problem) -> Matrix:
 
 
 def normalised(problem: Problem, lam: Vector) -> Vector:
-    """Lambda with dust removed and its sums made exact."""
-    lam = np.where(lam > 1e-10 * np.max(lam), lam, 0.0)
+    """Lambda with dust removed and its sums made exact; even where nothing but dust is there."""
+    lam = np.where(lam > max(0.0, 1e-10 * np.max(lam)), lam, 0.0)
     sums = sum_rows(problem)
     for row in sums.astype(bool):
+        if not np.any(lam[row]):
+            lam[row] = 1.0
         lam[row] /= len(sums) * np.sum(lam[row])
     return lam
 

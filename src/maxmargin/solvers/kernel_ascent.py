@@ -59,7 +59,7 @@ class Ascent(ABC):
 
     def climb(self) -> Solution:
         """Passes and looks until the tolerance is reached or something else ends them."""
-        at, patience, status = self._look(), _PATIENCE, None
+        at, patience, status = self._look(in_time=True), _PATIENCE, None
         try:
             while status is None:
                 self.history.record(self.passes, at.primal, at.bound)
@@ -69,7 +69,7 @@ class Ascent(ABC):
                 self.settle(at)
                 self.moved = 0
                 _, interrupted = run_until_interrupted(self._run)
-                before, at = at, self._look()
+                before, at = at, self._look(in_time=self.history.elapsed <= self.max_seconds)
                 is_better = at.dual > before.dual or at.violation < before.violation or self.moved == 0
                 patience = _PATIENCE if is_better else patience - 1
                 if interrupted:
@@ -106,10 +106,17 @@ class Ascent(ABC):
             if self.end_pass():
                 return
 
-    def _look(self) -> Look:
-        """Form the scores afresh; a free intercept's balance loses the rounding of many steps, too."""
+    def _look(self, *, in_time: bool) -> Look:
+        """Form the scores afresh; a free intercept's balance loses the rounding of many steps, too.
+
+        When time is up the scores that the steps kept are good enough to look at, unless they say that it is done.
+        """
         if self.problem.intercept.is_free:
             self.alpha = balanced(self.alpha, self.signs, self.box)
+        if not in_time:
+            at = look_at(self.problem, self.alpha.copy(), self.scores)
+            if not at.is_within(self.solver.tol):
+                return at
         self.scores = self.rows.scores(self.signs * self.alpha)
         return look_at(self.problem, self.alpha.copy(), self.scores)
 

@@ -68,12 +68,13 @@ class Multipliers(Solver):
                 f"not: {problem.objective}."
             )
         assert isinstance(problem, LinearProblem)
+        end = np.inf if self.max_seconds is None else time.perf_counter() + self.max_seconds
         descent = Descent(problem, Passes(problem.source, self.n_jobs), _untouched(problem))
         if start is not None and start.weights is not None:
             self._take_up(descent, start)
         else:
-            self._begin_at_sample(descent, sample_of(problem))
-        return descent.solution(self._run(descent), self.name)
+            self._begin_at_sample(descent, sample_of(problem), end)
+        return descent.solution(self._run(descent, end), self.name)
 
     def _take_up(self, descent: Descent, start: Solution) -> None:
         """Centres at the given multipliers, and a sigma that lets a free one cross its interval in a few moves."""
@@ -88,19 +89,18 @@ class Multipliers(Solver):
             typical = max(float(np.sqrt(np.mean(np.square(off)))), 1e-6 * _height(problem))
             descent.curve = descent.curve._replace(sigma=max(descent.curve.sigma, 0.2 / typical))
 
-    def _begin_at_sample(self, descent: Descent, sample: LinearProblem | None) -> None:
+    def _begin_at_sample(self, descent: Descent, sample: LinearProblem | None, end: float) -> None:
         if sample is None:
             descent.begin(None)
             return
         inner = Descent(sample, Passes(sample.source, self.n_jobs), _untouched(sample))
         inner.begin(None)
-        Multipliers(_SAMPLE_TOL, max_seconds=self.max_seconds)._run(inner)
+        Multipliers(_SAMPLE_TOL)._run(inner, end)
         descent.begin(inner.w, inner.b)
         descent.curve = descent.curve._replace(sigma=inner.curve.sigma / _GROWTH)
 
-    def _run(self, descent: Descent) -> Status:
+    def _run(self, descent: Descent, end: float) -> Status:
         """Newton steps and moves of the centres until gap and violation are within the tolerance."""
-        end = np.inf if self.max_seconds is None else time.perf_counter() + self.max_seconds
         least, largest = descent.curve.sigma / _RANGE, _RANGE * descent.curve.sigma
         descent.look()
         short = 0

@@ -54,9 +54,10 @@ class Newton(Solver):
                 f"squared epsilon-insensitive) and an L2 penalty, not: {problem.objective}."
             )
         assert isinstance(problem, LinearProblem)
+        end = np.inf if self.max_seconds is None else time.perf_counter() + self.max_seconds
         descent = Descent(problem, Passes(problem.source, self.n_jobs), curve_of(problem.loss))
         descent.begin(start.weights if start is not None else self._weights_of_sample(problem))
-        return descent.solution(self._run(descent), self.name)
+        return descent.solution(self._run(descent, end), self.name)
 
     def _weights_of_sample(self, problem: LinearProblem) -> Vector | None:
         sample = sample_of(problem)
@@ -65,9 +66,8 @@ class Newton(Solver):
         with listening(None):  # the gap of the sample is not the one that is waited for
             return Newton(tol=_SAMPLE_TOL, max_seconds=self.max_seconds, n_jobs=self.n_jobs).solve(sample).weights
 
-    def _run(self, descent: Descent) -> Status:
+    def _run(self, descent: Descent, end: float) -> Status:
         """Step until the gap is within the tolerance, nothing moves, or the budget is spent."""
-        end = np.inf if self.max_seconds is None else time.perf_counter() + self.max_seconds
         descent.look()
         fresh = True
         for _ in range(self.max_iter or _MAX_STEPS):

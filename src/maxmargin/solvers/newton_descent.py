@@ -109,16 +109,20 @@ class Descent:
         return self.apart / max(abs(self.primal), 1e-300)
 
     def _settle_intercept(self) -> None:
-        """Newton steps on the intercept alone, kept inside a bracket: the loss is convex in it."""
-        low, high = -np.inf, np.inf
+        """Newton steps on the intercept alone, kept inside a bracket: the loss is convex in it.
+
+        Where no row has curvature there is a slope to follow but no step: ever longer ones until there is a bracket.
+        """
+        low, high, reach = -np.inf, np.inf, 1.0
         for _ in range(_BIAS_STEPS):
             slope, curvature = self._slopes_along(self.f, 0.0, 1.0, 0.0)
-            step = slope / curvature if curvature > 0.0 else np.sign(slope)
+            step = slope / curvature if curvature > 0.0 else reach * np.sign(slope)
             if abs(step) <= 1e-15 * max(1.0, abs(self.b)):
                 break
             low, high = (low, self.b) if slope > 0.0 else (self.b, high)
+            reach *= 2.0
             following = self.b - step
-            if not low <= following <= high:
+            if not low < following < high:  # an end of the bracket was there before: from it the way leads back
                 following = 0.5 * (low + high)
             self.b = float(following)
 

@@ -86,7 +86,7 @@ class Pairs(Solver):
                 before, at = at, _look(linear, box, ascent.alpha)
                 if interrupted:
                     status = Status.INTERRUPTED
-                elif at.dual <= before.dual and at.violation >= before.violation:
+                elif not ascent.is_over() and at.dual <= before.dual and at.violation >= before.violation:
                     status = Status.STALLED
         except KeyboardInterrupt:  # during a look: the point before it stays
             status = Status.INTERRUPTED

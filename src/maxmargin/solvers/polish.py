@@ -16,6 +16,8 @@ This is a semismooth Newton step. It is taken only while the duality gap falls, 
 
 from __future__ import annotations
 
+import math
+import time
 import warnings
 
 import numpy as np
@@ -34,10 +36,17 @@ _MAX_WEIGHTS = 300
 _MAX_FREE = 1000  # a dense least-squares solve of this size takes a second
 
 
-def polish(problem: Problem, alpha: Vector, box: DualBox, diagonal: Vector) -> tuple[Vector, Assessment]:
-    """Improve feasible multipliers until the gap no longer falls; returns the best seen and its assessment."""
+def polish(
+    problem: Problem, alpha: Vector, box: DualBox, diagonal: Vector, end: float = math.inf
+) -> tuple[Vector, Assessment]:
+    """Improve feasible multipliers until the gap no longer falls; returns the best seen and its assessment.
+
+    No round begins after `end` of `time.perf_counter`.
+    """
     best, seen = alpha, assess(problem, alpha, None, None)
     for _ in range(_MAX_ROUNDS):
+        if time.perf_counter() > end:
+            break
         trial = _step(problem, best, float(np.asarray(seen.bias)), box, diagonal)
         if trial is None:
             break

@@ -7,6 +7,8 @@ An L1 penalty has the primal form alone, and its multipliers are scaled into the
 
 from __future__ import annotations
 
+import math
+import time
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -43,7 +45,11 @@ class QP(Solver):
     name: ClassVar[str] = "qp"
 
     def solve(self, problem: Problem, start: Solution | None = None) -> Solution:
-        """Solve to the last digits; an interior-point method has no use for a start."""
+        """Solve to the last digits; an interior-point method has no use for a start.
+
+        max_seconds may be overrun by one iteration, for which a matrix with one row a variable is factored. Where time
+        is up with nothing better, the answer is alpha = 0.
+        """
         box = problem.loss.dual_box(problem.costs)
         if box is None:
             raise ParameterError(
@@ -55,12 +61,13 @@ class QP(Solver):
                 f"dual has no maximum for {problem.objective}. See `maxmargin.kernels.mercer_check`."
             )
         history = History()
+        end = math.inf if self.max_seconds is None else time.perf_counter() + self.max_seconds
         if isinstance(problem, LinearProblem) and problem.penalty != L2():
-            answer = self._sparse(problem, box, history)
+            answer = self._sparse(problem, box, history, end)
         elif isinstance(problem.loss, HardMargin):
-            answer = self._hard_margin(problem, box, history)
+            answer = self._hard_margin(problem, box, history, end)
         else:
-            answer = self._soft_margin(problem, box, history)
+            answer = self._soft_margin(problem, box, history, end)
         return Solution(
             alpha=answer.alpha,
             weights=answer.weights,
@@ -72,16 +79,16 @@ class QP(Solver):
             seconds=history.elapsed,
         )
 
-    def _soft_margin(self, problem: Problem, box: DualBox, history: History) -> _Answer:
+    def _soft_margin(self, problem: Problem, box: DualBox, history: History, end: float) -> _Answer:
         forms = self._forms(problem)
-        answer = self._solve_form(forms[0], problem, box, history)
+        answer = self._solve_form(forms[0], problem, box, history, end)
         relative = answer.seen.difference / max(abs(answer.seen.primal), 1e-300)
         if len(forms) > 1 and answer.status in (Status.CONVERGED, Status.STALLED) and relative > _GOOD:
-            other = self._solve_form(forms[1], problem, box, history)
+            other = self._solve_form(forms[1], problem, box, history, end)
             answer = min(answer, other, key=_difference)
         return answer
 
-    def _sparse(self, problem: LinearProblem, box: DualBox, history: History) -> _Answer:
+    def _sparse(self, problem: LinearProblem, box: DualBox, history: History, end: float) -> _Answer:
         if not isinstance(problem.penalty, L1) or isinstance(problem.loss, HardMargin) or not has_primal_form(problem):
             raise ParameterError(
                 "solver='qp' is for the penalty 1/2 |w|^2, and for an L1 penalty with the hinge or the tube, also "
@@ -91,7 +98,7 @@ class QP(Solver):
             raise ParameterError(
                 "form='dual' is for the penalty 1/2 |w|^2; an L1 penalty is solved in its primal form."
             )
-        alpha, weights, point = solve_primal(problem, self.max_iter, self.max_seconds)
+        alpha, weights, point = solve_primal(problem, self.max_iter, end)
         alpha = into_domain(problem, feasible(problem, alpha, box))
         # Off the faces of the cube a weight is zero; what the interior point has there is how far it was from the end.
         inside = problem.penalty.strength - np.abs(problem.weights_from(problem.coefficients(alpha)))
@@ -126,17 +133,19 @@ class QP(Solver):
             else ["dual", "primal"]
         )
 
-    def _solve_form(self, form: str, problem: Problem, box: DualBox, history: History) -> _Answer:
+    def _solve_form(self, form: str, problem: Problem, box: DualBox, history: History, end: float) -> _Answer:
         weights = None
         if form == "primal":
-            alpha, weights, point = solve_primal(problem, self.max_iter, self.max_seconds)
+            alpha, weights, point = solve_primal(problem, self.max_iter, end)
         else:
-            alpha, point = solve_dual(problem, box, self.max_iter, self.max_seconds)
+            alpha, point = solve_dual(problem, box, self.max_iter, end)
         alpha = feasible(problem, alpha, box)
         candidates = [_answer(problem, alpha, None, point)]
         history.record(point.iterations, candidates[0].seen.primal, candidates[0].seen.dual)
-        if point.status is not Status.INTERRUPTED:
-            polished, _ = polish(problem, alpha, box, _diagonal(problem))
+        if point.status is Status.BUDGET and np.any(alpha):
+            candidates.append(_answer(problem, np.zeros_like(alpha), None, point))
+        if point.status is not Status.INTERRUPTED and time.perf_counter() <= end:
+            polished, _ = polish(problem, alpha, box, _diagonal(problem), end)
             candidates.append(_answer(problem, polished, None, point))
             if isinstance(problem.loss, (SquaredHinge, SquaredEpsilonInsensitive)):
                 candidates.append(_answer(problem, _from_scores(problem, candidates[-1], box), None, point))
@@ -148,8 +157,8 @@ class QP(Solver):
         history.record(point.iterations, answer.seen.primal, answer.seen.dual)
         return answer
 
-    def _hard_margin(self, problem: Problem, box: DualBox, history: History) -> _Answer:
-        lam, point = nearest_points(problem, self.max_iter, self.max_seconds)
+    def _hard_margin(self, problem: Problem, box: DualBox, history: History, end: float) -> _Answer:
+        lam, point = nearest_points(problem, self.max_iter, end)
         distance = hull_distance(problem, lam)
         alpha = lam / distance**2 if distance > 0.0 else np.zeros_like(lam)
         answer = _answer(problem, alpha, None, point)
@@ -158,16 +167,16 @@ class QP(Solver):
             proof = sharpened_proof(problem, lam)
             if is_proof(problem, proof) or not has_primal_form(problem):
                 raise _not_separable(problem, proof)
-            answer = self._solve_form("primal", problem, box, history)  # no proof either way: a second opinion
-            if not np.isfinite(answer.seen.primal):
+            answer = self._solve_form("primal", problem, box, history, end)  # no proof either way: a second opinion
+            if not np.isfinite(answer.seen.primal) and answer.status in (Status.CONVERGED, Status.STALLED):
                 raise _not_separable(problem, proof)
             alpha = answer.alpha
         if np.isfinite(answer.seen.primal) and point.status is not Status.INTERRUPTED:
             history.record(point.iterations, answer.seen.primal, answer.seen.dual)
-            alpha, _ = polish(problem, alpha, box, _diagonal(problem))
+            alpha, _ = polish(problem, alpha, box, _diagonal(problem), end)
             answer = _answer(problem, _scaled_to_margin_one(problem, alpha), None, point)
             if answer.seen.difference > _GOOD * answer.seen.primal:  # a margin far smaller than the hulls are wide
-                answer = min(answer, self._solve_form("primal", problem, box, history), key=_difference)
+                answer = min(answer, self._solve_form("primal", problem, box, history, end), key=_difference)
             history.record(point.iterations, answer.seen.primal, answer.seen.dual)
         return answer
 

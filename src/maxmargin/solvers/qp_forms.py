@@ -39,14 +39,14 @@ from maxmargin.losses import (
 )
 from maxmargin.penalties import L1
 from maxmargin.problems import LinearProblem, Problem
-from maxmargin.solvers.interior_point import InteriorPoint, QuadraticProgram, solve_program
+from maxmargin.solvers.interior_point import InteriorPoint, QuadraticProgram, is_hopeless, not_begun, solve_program
 
 
-def solve_dual(
-    problem: Problem, box: DualBox, max_iter: int | None, max_seconds: float | None
-) -> tuple[Vector, InteriorPoint]:
+def solve_dual(problem: Problem, box: DualBox, max_iter: int | None, end: float) -> tuple[Vector, InteriorPoint]:
     """Multipliers from the dual program; the kernel matrix is formed whole."""
     n = problem.n_rows
+    if is_hopeless(np.arange(1, n + 1), np.ones(n), end):  # before the matrix is formed
+        return np.zeros(n), not_begun(n, n)
     signs = problem.coefficients(np.ones(n))
     offsets = problem.targets if isinstance(problem.loss, ResidualLoss) else np.zeros(n)
     K = problem.gram()
@@ -84,13 +84,11 @@ def solve_dual(
         )
         b = np.concatenate([b, np.zeros(2 * n)])
     program = QuadraticProgram(P, q, A, b, n_equal=int(problem.intercept.is_free))
-    point = solve_program(program, max_iter, max_seconds)
+    point = solve_program(program, max_iter, end)
     return unit * point.x[:n], point
 
 
-def solve_primal(
-    problem: Problem, max_iter: int | None, max_seconds: float | None
-) -> tuple[Vector, Vector, InteriorPoint]:
+def solve_primal(problem: Problem, max_iter: int | None, end: float) -> tuple[Vector, Vector, InteriorPoint]:
     """Multipliers and weights from the primal program, in scaled and (where that is free) centred features.
 
     A kernel problem is solved in the coordinates of a square root of its kernel matrix, the only place where its
@@ -143,7 +141,7 @@ def solve_primal(
         b = np.concatenate([b, np.zeros(2 * d)])
         P = sparse.block_diag([P, sparse.csc_matrix((d, d))], format="csc")
         q = np.concatenate([q, strength * per_weight / height * column])
-    point = solve_program(QuadraticProgram(P, q, A.tocsc(), b, n_equal=0), max_iter, max_seconds)
+    point = solve_program(QuadraticProgram(P, q, A.tocsc(), b, n_equal=0), max_iter, end)
     z = point.z * cost * (height if squared else 1.0)
     alpha = z[:n] if isinstance(loss, MarginLoss) else z[n : 2 * n] - z[:n]
     return alpha, height * column * point.x[:d], point

@@ -13,11 +13,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from maxmargin.backends.threads import StopFlag
-from maxmargin.solvers.stream_cache import Segment, State
-from maxmargin.solvers.stream_solver import StreamSolver, Training, Worker
+import numpy as np
 
-_SWEEPS = 10  # over a load, at most
+from maxmargin.solvers.stream_solver import StreamSolver, Training, Worker
+from maxmargin.solvers.stream_turns import Turns
 
 
 @dataclass(frozen=True)
@@ -28,35 +27,17 @@ class BlockMinimisation(StreamSolver):
 
     def worker(self, training: Training) -> Worker:
         """Reads and trains in turns."""
-        return _Turns(training)
+        return _Loads(training)
 
 
-@dataclass(frozen=True)
-class _Turns:
-    """Fills the cache, trains on all that is in it, and empties it."""
+class _Loads(Turns):
+    """Keeps nothing of a load, unless the memory has room for all rows."""
 
-    training: Training
+    def begin(self) -> None:
+        """Forget the last load of the round before."""
+        if not self.training.holds_all:
+            self.cache.clear()
 
-    def round(self, stop: StopFlag) -> None:
-        """Every row in one load."""
-        training, cache = self.training, self.training.cache
-        rng = training.generator(1)
-        if not training.holds_all:
-            cache.clear()
-        segment: Segment | None = None
-        for block in training.blocks():
-            first, wanted = 0, cache.wanted(block)
-            while first < len(block.cost):
-                if training.is_over(stop):
-                    return
-                free = cache.of_state(State.FREE)
-                if segment is None and not free:
-                    training.sweeps(_SWEEPS, rng, stop)
-                    cache.clear()
-                    free = cache.of_state(State.FREE)
-                segment = free[0] if segment is None else segment
-                segment.state = State.FRESH
-                first = cache.fill(segment, block, first, wanted)
-                if first < len(block.cost):
-                    segment = None
-        training.sweeps(_SWEEPS, rng, stop)
+    def make_room(self, rng: np.random.Generator) -> None:
+        """Empty the cache."""
+        self.cache.clear()

@@ -1,6 +1,6 @@
 """The row cache: as many rows of a source as a budget of bytes holds, in segments of equal size.
 
-All memory is allocated once. A segment is filled with rows of the source one after the other. Room for other rows is
+All memory is allocated at once. A segment is filled with rows of the source one after the other. Room for other rows is
 made by rows that leave:
 
     first      those that are held at their bounds, the ones with the most slack before the others
@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import threading
 from enum import Enum
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -79,7 +80,8 @@ class RowCache:
         needed = _FEWEST_SEGMENTS * _LEAST_ROWS * (longest * entry + beside)
         if memory < needed:
             raise ParameterError(
-                f"memory={memory} bytes are too few for rows of {longest} entries; at least {needed} are needed."
+                f"memory leaves {memory} bytes to keep rows in, and rows of {longest} entries need {needed} at least. "
+                f"Give about {1 + needed // max(1, memory)} times as much memory."
             )
         n_segments = int(np.clip(memory // _GOOD_BYTES, _FEW_SEGMENTS, _MOST_SEGMENTS))
         n_segments = min(n_segments, memory // (_LEAST_ROWS * (longest * entry + beside)))
@@ -93,12 +95,25 @@ class RowCache:
         self.capacity = int(entries)
         """Entries, or dense rows, that a segment holds."""
         pitch = rows + 1 if self.is_sparse else rows  # a sparse row ends where the next one begins
-        self.cached = _arrays(X, n_segments, pitch, self.capacity)
+        self._allocate = partial(_arrays, X[:1].copy(), n_segments, pitch, self.capacity)
+        self._cached: CachedRows | None = None
         self.segments = [
             Segment(k * pitch, Room(k * pitch, k * pitch + rows, (k + 1) * self.capacity)) for k in range(n_segments)
         ]
         self.present = np.zeros(n_rows, dtype=np.uint8)
         self.changed = threading.Condition()
+
+    @property
+    def cached(self) -> CachedRows:
+        """The arrays; allocated by the first thread that asks, which must be alone."""
+        if self._cached is None:
+            self._cached = self._allocate()
+        return self._cached
+
+    def give_back(self) -> None:
+        """Forget all rows, and the memory they lie in until it is asked for again."""
+        self.clear()
+        self._cached = None
 
     def of_state(self, *states: State) -> list[Segment]:
         """Segments in one of the states."""
@@ -159,9 +174,9 @@ class RowCache:
         segment.state = state
 
     def clear(self) -> None:
-        """Forget all rows."""
+        """Forget all rows; a segment that somebody keeps stays with him."""
         for segment in self.segments:
-            self.empty(segment)
+            self.empty(segment, State.BUSY if segment.state is State.BUSY else State.FREE)
 
     def keep_spare(self) -> Segment:
         """Take a free segment, to pour others into."""

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -36,6 +36,7 @@ from maxmargin.solvers.stream_cache import Places, Segment, State, Wanted, loop_
 from maxmargin.solvers.stream_point import end_sweep, new_sums
 from maxmargin.solvers.stream_solver import PIECE, SETTLED, StreamSolver, Training, Worker
 
+_SWEEPS = 10  # at most, where all rows are in memory and there is nobody to wait for
 _AGAIN = 1  # rows known that are visited with each row just read
 _WAIT = 0.05  # seconds between looks at the stop flag
 _AHEAD = 4  # the readers may be ahead of the trainer by this part of the cache
@@ -52,14 +53,18 @@ class CachedLoops(StreamSolver):
         """A trainer, with readers for each round."""
         return _Trainer(training)
 
+    def n_readers(self, n_trainers: int) -> int:
+        """The threads that do not train, but one at least."""
+        return int(np.clip(thread_count(self.n_jobs) - n_trainers, 1, _MOST_READERS))
+
 
 class _Reader(threading.Thread):
     """Fills segments with the rows of one pass, alone or with others of its kind."""
 
-    def __init__(self, training: Training, left: BlocksLeft, stop: StopFlag):
+    def __init__(self, training: Training, buffers: Any, left: BlocksLeft, stop: StopFlag):
         super().__init__(name="maxmargin-reader", daemon=True)
         self.training, self.cache, self.left, self.stop = training, training.cache, left, stop
-        self.buffers = training.problem.buffers()
+        self.buffers = buffers
         self.measured = new_sums(training.sweep)
         self.scores = np.empty(training.point.n_parts)
         self.is_done = self.is_asked_to_end = False
@@ -137,8 +142,7 @@ class _Trainer:
         self.training, self.cache = training, training.cache
         self.spare = self.cache.keep_spare()
         n = len(self.cache.segments)
-        spare_threads = thread_count(training.solver.n_jobs) - training.n_trainers
-        self.n_readers = int(np.clip(spare_threads, 1, min(_MOST_READERS, max(1, n // _AHEAD - 1))))
+        self.n_readers = max(1, n // _AHEAD - 1)  # at most: each has a segment in hand
         self.most = n - 1 - max(2, n // _AHEAD)  # segments of rows known
         self.at_a_time = max(1, n // 8)  # segments that are emptied together
 
@@ -148,7 +152,11 @@ class _Trainer:
         self.turn: Places = np.empty(0, dtype=np.int64)
         self.is_settled = False
         left = self.training.blocks_left()
-        self.readers = [_Reader(self.training, left, stop) for _ in range(self.n_readers)]
+        if self.training.holds_all:
+            self.training.sweeps(_SWEEPS, self.rng, stop)
+            return
+        buffers = self.training.buffers[: self.n_readers]
+        self.readers = [_Reader(self.training, memory, left, stop) for memory in buffers]
         for reader in self.readers:
             reader.start()
         try:

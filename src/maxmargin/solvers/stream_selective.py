@@ -14,11 +14,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from maxmargin.backends.threads import StopFlag
-from maxmargin.solvers.stream_cache import Segment, State
-from maxmargin.solvers.stream_solver import StreamSolver, Training, Worker
+import numpy as np
 
-_SWEEPS = 10  # over a load and the rows kept, at most
+from maxmargin.solvers.stream_solver import StreamSolver, Training, Worker
+from maxmargin.solvers.stream_turns import Turns
 
 
 @dataclass(frozen=True)
@@ -29,36 +28,19 @@ class SelectiveBlockMinimisation(StreamSolver):
 
     def worker(self, training: Training) -> Worker:
         """Reads and trains in turns."""
-        return _Turns(training)
+        return _SelectiveLoads(training)
 
 
-class _Turns:
-    """Fills the cache, trains on all that is in it, and keeps half."""
+class _SelectiveLoads(Turns):
+    """Keeps the rows with the least slack in one half of the memory."""
 
     def __init__(self, training: Training):
-        self.training, self.cache = training, training.cache
+        super().__init__(training)
         self.spare = self.cache.keep_spare()
 
-    def round(self, stop: StopFlag) -> None:
-        """Every row in one load, or kept from one before."""
-        training, cache = self.training, self.cache
-        rng = training.generator(1)
-        filling: Segment | None = None
-        for block in training.blocks():
-            first, wanted = 0, cache.wanted(block)
-            while first < len(block.cost):
-                if training.is_over(stop):
-                    return
-                free = cache.of_state(State.FREE)
-                if filling is None and not free:
-                    training.sweeps(_SWEEPS, rng, stop)
-                    if training.is_over(stop):
-                        return
-                    self.spare = cache.make_room(len(cache.segments) // 2, self.spare, rng)
-                    free = cache.of_state(State.FREE)
-                filling = free[0] if filling is None else filling
-                filling.state = State.FRESH
-                first = cache.fill(filling, block, first, wanted)
-                if first < len(block.cost):
-                    filling = None
-        training.sweeps(_SWEEPS, rng, stop)
+    def begin(self) -> None:
+        """What was kept serves the next round, too."""
+
+    def make_room(self, rng: np.random.Generator) -> None:
+        """Free the other half."""
+        self.spare = self.cache.make_room(len(self.cache.segments) // 2, self.spare, rng)

@@ -22,7 +22,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -44,10 +44,13 @@ from maxmargin.solvers.stream_point import StreamedPoint, begin_pass, end_sweep,
 
 _LOSSES = (Hinge, SquaredHinge, EpsilonInsensitive, SquaredEpsilonInsensitive, Logistic)
 _MEMORY = 10**9
+_IN_PASSING = 12  # this part of the memory is left for what is computed in passing
+_AT_MOST = 4  # this part, where blocks are so large beside the memory that they would leave too little for rows
+_FOR_READERS = 8  # this part of the memory, at most, is for all readers but the first
 _ROUNDS = 1000
 _STRICTER = 0.5  # factor on what an estimate must reach after one that was wrong
 _STALL_ROUNDS = 8
-_NEARER = 0.9  # of the smallest violation so far: one below it is progress
+_NEARER = 0.9  # of the violation at the last progress: one below it is progress again
 _NOTHING = 1e-14  # relative growth of the dual that is rounding
 PIECE = 50_000  # rows that are visited between looks at the clock
 SETTLED = 0.1  # of the tolerance: slopes below it are left as they are
@@ -83,7 +86,7 @@ class StreamSolver(ABC):
     """Settings of a trainer; like every solver it never prints, never warns, and never sees an estimator.
 
     memory
-        Bytes for the rows kept at a time.
+        Bytes for rows: those kept, the blocks being read, and what is computed in passing.
     random_state
         Seed of the orders of blocks and rows.
     eviction
@@ -113,6 +116,10 @@ class StreamSolver(ABC):
         _, interrupted = run_until_interrupted(training.run)
         return training.solution(Status.INTERRUPTED if interrupted else training.status)
 
+    def n_readers(self, n_trainers: int) -> int:
+        """Threads that read, where there are so many that train."""
+        return 1
+
     @abstractmethod
     def worker(self, training: Training) -> Worker:
         """Who does the rounds of one training."""
@@ -130,8 +137,12 @@ class Training:
 
     def __init__(self, solver: StreamSolver, problem: StreamedProblem, keeper: Keeper | None):
         self.solver, self.problem, self.keeper = solver, problem, keeper
-        first = problem.read(0)
-        self.cache = RowCache(solver.memory or _MEMORY, first.X, problem.n_rows)
+        self.n_trainers = min(len(problem.specifications), thread_count(solver.n_jobs))
+        self.memory = solver.memory or _MEMORY
+        self.buffers = self._new_buffers()
+        first = problem.read(0, self.buffers[0])
+        in_hand = self.memory // _IN_PASSING + sum(getattr(one, "n_bytes", 0) for one in self.buffers)
+        self.cache = RowCache(self.memory - min(in_hand, self.memory // _AT_MOST), first.X, problem.n_rows)
         size = float(np.sqrt(np.mean(squared_norms(rows_of(first.X))))) or 1.0
         self.point = StreamedPoint.zero(problem, size, solver.random_state)
         self.place = Place()
@@ -143,9 +154,15 @@ class Training:
         self.assessments: list[Assessment] | None = None
         self.certified = self.point.weights
         self.needed = 1.0
-        self.n_trainers = min(self.point.n_parts, thread_count(solver.n_jobs))
         self.is_restored = keeper is not None and keeper.restore(self.point, self.place)
         self.duals = self.point.duals
+
+    def _new_buffers(self) -> list[Any]:
+        """Memory to read into, for as many readers as there are threads and room."""
+        one = self.problem.buffers()
+        most = max(1, self.memory // _FOR_READERS // max(1, getattr(one, "n_bytes", 0)))
+        n_readers = min(self.solver.n_readers(self.n_trainers), most)
+        return [one, *(self.problem.buffers() for _ in range(n_readers - 1))]
 
     def run(self, stop: StopFlag) -> None:
         """Rounds until the gap, a budget or Ctrl-C ends them."""
@@ -169,8 +186,9 @@ class Training:
             self.point.move_centre()
             dual, violation = float(np.sum(self.point.dual_values())), float(np.max(self.sweep.violation))
             # While the centre of a free intercept moves, rows come nearer to their conditions with the dual at rest.
-            idle = 0 if dual > highest + _NOTHING * abs(dual) or violation < _NEARER * nearest else idle + 1
-            highest, nearest = max(highest, dual), min(nearest, violation)
+            is_higher, is_nearer = dual > highest + _NOTHING * abs(dual), violation < _NEARER * nearest
+            idle = 0 if is_higher or is_nearer else idle + 1
+            highest, nearest = max(highest, dual), violation if is_nearer else nearest
             if idle >= _STALL_ROUNDS or (is_whole and self._looks_done()):
                 if self._check():
                     self.status = Status.CONVERGED
@@ -204,8 +222,8 @@ class Training:
 
     def blocks(self) -> Iterator[StreamedRows]:
         """The same for one thread, read one after the other."""
-        left, buffers = self.blocks_left(), self.problem.buffers()
-        while (block := left.read(buffers)) is not None:
+        left = self.blocks_left()
+        while (block := left.read(self.buffers[0])) is not None:
             yield block
 
     def generator(self, purpose: int) -> np.random.Generator:
@@ -259,7 +277,7 @@ class Training:
         """Record what the round has measured; whether it is within the tolerance."""
         primal = self.point.primal_values(self.sweep.loss)
         dual = self.point.dual_values()
-        self._record(primal, dual, estimated=True)
+        self._record(primal, dual, float(np.max(self.sweep.violation)), estimated=True)
         gaps = (primal - dual) / np.maximum(np.abs(primal), 1e-300)
         bound = self.needed * self.solver.tol
         return bool(np.all(gaps <= bound) and np.all(self.sweep.violation <= bound))
@@ -270,7 +288,7 @@ class Training:
         assert self.assessments is not None
         tol, parts = self.solver.tol, self.assessments
         values = [np.array([getattr(part, name) for part in parts]) for name in ("primal", "dual")]
-        self._record(values[0], values[1], estimated=False)
+        self._record(values[0], values[1], max(part.kkt_violation for part in parts), estimated=False)
         self.needed *= _STRICTER
         return all(
             relative(part.gap, part.primal, part.rounding) <= tol and part.kkt_violation <= tol for part in parts
@@ -280,18 +298,23 @@ class Training:
         """What is exactly known of the present point; its weights are then those of its coefficients."""
         point = self.point
         point.balance()
-        found = assess_stream(self.problem, point.beta, point.weights, [float(b) for b in point.intercepts])
+        if 2 * point.weights.nbytes > self.memory // _IN_PASSING:  # the sums of a certificate take as much
+            self.cache.give_back()
+        found = assess_stream(
+            self.problem, point.beta, point.weights, [float(b) for b in point.intercepts], self.buffers[0]
+        )
         self.place.passes += 1.0
         self.assessments, self.certified = found.parts, point.weights
         point.rebuilt(found.combinations)
         self.duals = point.duals
 
-    def _record(self, primal: Vector, dual: Vector, *, estimated: bool) -> None:
+    def _record(self, primal: Vector, dual: Vector, violation: float, *, estimated: bool) -> None:
         """One check of all sub-problems; who listens hears of their sum."""
         with listening(None):
             for history, p, d in zip(self.histories, primal, dual, strict=True):
                 history.record(self.place.passes, p, d, estimated=estimated)
-        self.total.record(self.place.passes, float(np.sum(primal)), float(np.sum(dual)), estimated=estimated)
+        sums = float(np.sum(primal)), float(np.sum(dual))
+        self.total.record(self.place.passes, *sums, estimated=estimated, violation=violation)
 
     def solution(self, status: Status) -> StreamedSolution:
         """The point reached, certified."""

@@ -44,6 +44,7 @@ SLOPED: tuple[type[Loss], ...] = (Hinge, SquaredHinge, Logistic, EpsilonInsensit
 
 _EPOCHS = 100
 _PIECE = 1 << 20  # entries of rows between two looks at the clock: some milliseconds
+_VISIT = 32  # entries whose time a visit of the shortest row takes, with the choice of its partner
 
 
 def checked(problem: Problem, solver: str, losses: tuple[type[Loss], ...]) -> LinearProblem:
@@ -86,7 +87,7 @@ def pieces(problem: LinearProblem, order: RowIndex, multiple: int = 1) -> Iterat
     """The order in pieces between which there is time to look at the clock, each a multiple of so many rows."""
     X = problem.source.X
     entries = X.nnz // max(1, X.shape[0]) if sparse.issparse(X) else X.shape[1]
-    length = multiple * max(1, _PIECE // (multiple * max(1, entries)))
+    length = multiple * max(1, _PIECE // (multiple * max(_VISIT, entries)))
     return (order[top : top + length] for top in range(0, len(order), length))
 
 

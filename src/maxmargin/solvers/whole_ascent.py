@@ -88,6 +88,9 @@ class WholeAscent(Ascent):
             found = solve_flat(self.problem, replace(self.settings, max_seconds=left))
         else:
             found = QP(tol=self.settings.tol, max_seconds=left).solve(self.problem)
+        if found.status is Status.BUDGET and left is not None:  # cut off or not begun: steps take the time that is left
+            self.try_again()
+            return
         self.all.beta = self._feasible(found)
         self._form_slopes()
         self.try_again()
