@@ -22,6 +22,7 @@ ALL = [
     "fold_starts",
     "streams",
     "streams_reading",
+    "streams_memory",
 ]
 
 names = list(itertools.takewhile(lambda word: word in ALL, sys.argv[1:]))

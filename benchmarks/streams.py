@@ -189,8 +189,8 @@ def opened(name: str, megabytes: float, folder: Path, *, expanded: bool = True) 
     path = folder / f"{name}-{megabytes:g}{'' if expanded else '-sequences'}"
     path.mkdir(exist_ok=True)
     if not list(path.glob("*.blocks")):
-        memory = f"{min(100.0, max(1.0, megabytes / 50))}MB"
-        source = maxmargin.open(batches(name, megabytes, expanded=expanded), cache=path, memory=memory)
+        memory, dtype = f"{min(16.0, max(1.0, megabytes / 200))}MB", "float32" if expanded else "uint8"
+        source = maxmargin.open(batches(name, megabytes, expanded=expanded), cache=path, memory=memory, dtype=dtype)
         assert source.n_rows > 0  # the first question about the data writes the file
         source.close()
     return maxmargin.open(next(path.glob("*.blocks")))

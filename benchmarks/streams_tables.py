@@ -62,7 +62,7 @@ def batches(name: str, megabytes: float, *, expanded: bool = True) -> Iterator[t
         if name == "ocr":
             X: Any = rng.standard_normal((m, columns), dtype=np.float32) / np.float32(np.sqrt(columns))
         elif name == "dna":
-            given = np.frombuffer(b"ACGT", dtype=np.uint8)[rng.integers(4, size=(m, LETTERS))].astype(np.float32)
+            given = np.frombuffer(b"ACGT", dtype=np.uint8)[rng.integers(4, size=(m, LETTERS))]
             X = EXPANSION(given)
         else:
             X = _words(rng, m, columns, table.entries)

@@ -98,11 +98,13 @@ def test_demo_without_matplotlib_says_how_to_get_it_and_goes_on(tmp_path, monkey
     assert list(tmp_path.iterdir()) == []
 
 
-def test_demo_into_a_missing_directory_is_one_line_and_exit_code_2(tmp_path):
-    missing = tmp_path / "nowhere" / "picture.png"
-    result = RUN.invoke(cli.app, ["demo", "--output", str(missing)])
+def test_demo_into_a_missing_directory_is_told_before_anything_is_trained(tmp_path):
+    missing = tmp_path / "nowhere"
+    result = RUN.invoke(cli.app, ["demo", "--output", str(missing / "picture.png")])
     assert result.exit_code == 2
-    assert result.stderr == f"error: {missing}: No such file or directory\n"
+    assert result.stdout == ""
+    expected = f"error: there is no directory {str(missing)!r} to write 'picture.png' into. Make it first.\n"
+    assert result.stderr == expected
 
 
 def failing_app(error: BaseException) -> typer.Typer:

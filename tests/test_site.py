@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import json
 import os
 import re
 import subprocess
@@ -75,6 +76,29 @@ def test_a_class_of_the_reference_shows_its_parameters_and_inherited_methods(sit
     page = (site / "api" / "classification" / "index.html").read_text()
     assert "<dt><code>degree</code>, <code>gamma</code>, <code>coef0</code></dt>" in page
     assert "decision_function" in page
+
+
+def test_no_private_name_is_in_a_signature_of_the_reference(site):
+    pages = [page.read_text() for page in (site / "api").rglob("index.html")]
+    signatures = [part for page in pages for part in re.findall(r"doc-signature.*?</div>", page, re.DOTALL)]
+    names = {name for part in signatures for name in re.findall(r"\w+", re.sub(r"<[^>]*>", "", part))}
+    assert {"LinearSVC", "sample_weight", "seconds"} <= names
+    assert not [name for name in names if name.startswith("_")]
+
+
+def test_the_search_puts_pages_that_explain_before_those_that_list(site):
+    entries = json.loads((site / "search" / "search_index.json").read_text())["docs"]
+    weight = {entry["location"]: entry.get("boost", 1.0) for entry in entries}
+    assert weight["searching/"] > weight["theory/soft_margin/"] > weight["api/classification/"] > weight["gallery/"]
+
+
+def test_every_picture_turns_dark_with_the_page(site):
+    style = (site / "stylesheets" / "site.css").read_text()
+    (turned,) = re.findall(r'slate"\] \.md-typeset img\[src\$="([^"]+)"\] \{\n  filter: invert', style)
+    pages = [page.read_text() for page in site.rglob("index.html")]
+    pictures = [src for page in pages for src in re.findall(r'<img [^>]*src="([^"]+)"', page)]
+    assert len(pictures) > 40
+    assert not [src for src in pictures if not src.endswith(turned)]
 
 
 @pytest.mark.parametrize("module", MODULES)
@@ -243,3 +267,12 @@ Signs such as &lt;w, x> and l\\*(u) stay, `a < b` too.
 
 def test_a_docstring_reads_on_a_page_as_it_does_in_a_terminal():
     assert as_markdown(IN_A_TERMINAL) == ON_A_PAGE
+
+
+def test_a_section_without_a_name_or_a_type_is_a_paragraph():
+    docstring = "Returns\n-------\nThe axes, with the counts of `margins`."
+    assert as_markdown(docstring) == "**Returns**\n\nThe axes, with the counts of `margins`."
+
+
+def test_an_empty_line_of_output_is_shown_empty():
+    assert as_markdown(">>> print('a\\n\\nb')\na\n<BLANKLINE>\nb").splitlines()[-4:] == ["a", "", "b", "```"]

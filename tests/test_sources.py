@@ -17,9 +17,11 @@ from scipy import sparse
 from sklearn.datasets import dump_svmlight_file
 
 import maxmargin
+from maxmargin import LinearSVC
 from maxmargin.data import Source
 from maxmargin.errors import DataError, DataTypeError, MissingExtraError, ParameterError
-from maxmargin.features import LinearQuadratic
+from maxmargin.features import HashedNGrams, KMers, LinearQuadratic, Nystroem, RandomFourier
+from maxmargin.kernels import Gaussian
 
 N, D = 300, 7
 
@@ -154,11 +156,9 @@ def test_rows_without_labels_are_read_and_say_so_to_whoever_asks_for_labels(kind
         for ask in (lambda: source.y, lambda: source.classes, lambda: source.codes, lambda: source.split()[0].codes):
             with pytest.raises(DataError, match=r"has no labels\. Open it with label='name'"):
                 ask()
-        with pytest.raises(DataError, match="labels must be known"):
-            maxmargin.GaussianNB().fit(source)
-        for machine in (maxmargin.LinearSVC(), maxmargin.LinearSVR()):
+        for machine in (maxmargin.LinearSVC, maxmargin.LinearSVR, maxmargin.LogisticRegression, maxmargin.GaussianNB):
             with pytest.raises(DataError, match=r"has no labels\. Open it with label='name'"):
-                machine.fit(source)
+                machine().fit(source)
 
 
 @pytest.mark.parametrize("kind", ["npy", "npz"])
@@ -235,6 +235,40 @@ def test_more_numbers_than_classes_beside_a_plain_matrix_are_a_target(tmp_path):
         assert_array_equal(np.concatenate([block.y for block in source]), y)
         with pytest.raises(DataError, match="too many for classes"):
             source.codes  # noqa: B018 - the question raises
+
+
+_READING_A_TABLE = """
+import sys
+import maxmargin
+
+with maxmargin.open(sys.argv[1], label="y", dtype=sys.argv[2], skip_bad_rows=9) as source:
+    print([block.X.tolist() for block in source], source.y.tolist(), source.skipped)
+"""
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_table_is_read_the_same_when_loops_are_interpreted(dtype, tmp_path):
+    numbers = [
+        "-1.5",
+        "0.1",
+        "1e39",
+        "1e400",
+        "4.9e-324",
+        "9007199254740993",
+        "12345678901234567890123",
+        "/",
+        ":",
+        "8e-5",
+    ]
+    lines = ["a,b,y", *(f"{number},{i},label {i % 3}" for i, number in enumerate(numbers))]
+    (tmp_path / "table.csv").write_text("\n".join(lines))
+    words = [sys.executable, "-W", "error", "-c", _READING_A_TABLE, tmp_path / "table.csv", dtype]
+    compiled, interpreted = (
+        subprocess.run(words, env={**os.environ, "NUMBA_DISABLE_JIT": disable}, capture_output=True, text=True)
+        for disable in "01"
+    )
+    assert interpreted.stderr == ""
+    assert interpreted.stdout == compiled.stdout != ""
 
 
 @pytest.mark.parametrize("kind", ["libsvm", "csv"])
@@ -348,6 +382,89 @@ def test_a_map_expands_each_block_as_it_would_all_rows(table, tmp_path):
             assert_array_equal(dense([read]), dense([fresh]))
             assert read.start == fresh.start
             assert mapped.fingerprint() != source.fingerprint()
+
+
+def test_a_block_that_grows_in_a_map_is_expanded_in_parts_of_about_its_size(tmp_path):
+    X = np.random.default_rng(3).standard_normal((6000, 5)).astype(np.float32)
+    y = np.arange(6000)
+    phi = RandomFourier(n_components=500, random_state=0).fit(X)
+    with maxmargin.open([(X, y)], memory="100KB") as source:
+        mapped = source.map(phi)
+        assert mapped.n_blocks > source.n_blocks > 1
+        spans = [mapped.span(k) for k in range(mapped.n_blocks)]
+        assert [first for first, _ in spans] == [0, *(last for _, last in spans[:-1])]
+        assert spans[-1][1] == 6000
+        buffers = mapped.buffers()
+        for k in np.random.default_rng(0).permutation(mapped.n_blocks):
+            block, (first, last) = mapped.read(k, buffers), spans[k]
+            assert block.X.nbytes <= 5 << 20
+            assert_array_equal(block.y, y[first:last])
+            assert_allclose(block.X, phi.transform(X[first:last]), rtol=1e-6)
+        assert block.X.nbytes < buffers.n_bytes
+        buffers.close()
+
+
+def test_bytes_are_kept_as_bytes_for_a_map_that_expands_them(tmp_path):
+    X = np.frombuffer(b"ACGT", dtype=np.uint8)[np.random.default_rng(5).integers(4, size=(300, 40))]
+    y = np.arange(300) % 2
+    np.save(tmp_path / "rows.npy", X)
+    phi = KMers(2, length=40)
+    for data, labels in (([(X, y)], None), (tmp_path / "rows.npy", y)):
+        with maxmargin.open(data, labels=labels, dtype="uint8", memory="4KB") as source:
+            assert source.block(0).X.dtype == np.uint8
+            assert source.n_bytes < 1.5 * X.nbytes
+            assert_array_equal(dense(source.map(phi)), phi.transform(X).toarray())
+            in_stream = LinearSVC(loss="hinge", tol=1e-6).fit(source.map(phi)).certificate_.primal
+        in_memory = LinearSVC(loss="hinge").fit(phi.transform(X), y).certificate_.primal
+        assert in_stream == pytest.approx(in_memory, rel=1e-3)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float32"])
+def test_texts_in_batches_become_rows_of_bytes(dtype):
+    texts = ["GATTACA", "ACGT", "CCC", "TTGACCA"]
+    batches = [(texts[:2], [0, 1]), (np.array(texts[2:]), [1, 0])]
+    for phi in (KMers(2), HashedNGrams(n_features=64)):
+        with maxmargin.open(batches, dtype=dtype) as source:
+            assert source.n_features == 7
+            assert_array_equal(dense(source.map(phi)), phi.transform(texts).toarray())
+    with (
+        maxmargin.open([(["AC"], [0]), (["ACG"], [1])], dtype=dtype) as source,
+        pytest.raises(DataError, match="batch 1: found a text of 3 bytes, and there is room for 2"),
+    ):
+        source.n_rows  # noqa: B018 - reads the batches
+    with maxmargin.open([(["AC"], [0]), (["ACG"], [1])], dtype=dtype, n_features=5) as source:
+        assert source.n_features == 5
+
+
+def test_landmarks_are_chosen_from_a_source_as_from_all_rows(table, tmp_path):
+    X, y = table
+    with opened("libsvm", tmp_path, X, y, memory=2000) as source:
+        chosen = Nystroem(Gaussian(0.1), 20, random_state=3).fit(source)
+    from_arrays = Nystroem(Gaussian(0.1), 20, random_state=3).fit(X)
+    assert_array_equal(chosen.component_indices_, from_arrays.component_indices_)
+    assert_allclose(chosen.components_.toarray(), from_arrays.components_, rtol=1e-6)
+
+
+def test_a_label_that_two_columns_have_is_refused(tmp_path):
+    (tmp_path / "a.csv").write_text("y,b,y\n1,2,3\n0,1,2\n")
+    with pytest.raises(DataError, match="2 columns are called 'y'"):
+        maxmargin.open(tmp_path / "a.csv", label="y").n_rows  # noqa: B018 - reads the file
+
+
+@pytest.mark.parametrize("length", range(4, 30))
+def test_a_file_cut_short_after_the_first_bytes_of_bzip2_is_refused(length, tmp_path):
+    (tmp_path / "a.svm.bz2").write_bytes(bz2.compress(b"1 1:1\n0 1:2\n")[:length])
+    with pytest.raises(DataError, match=r"ends in the middle|damaged"):
+        maxmargin.open(tmp_path / "a.svm.bz2").n_rows  # noqa: B018 - likewise
+
+
+@pytest.mark.parametrize("data", ["rows.npy", "rows.svm", [(np.ones((2, 2)), [0, 1])]])
+def test_bytes_are_not_made_of_other_numbers(data, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    np.save("rows.npy", np.full((2, 2), 300.0))
+    (tmp_path / "rows.svm").write_text("1 1:1\n")
+    with pytest.raises((DataTypeError, ParameterError), match="uint8"):
+        maxmargin.open(data, dtype="uint8").n_rows  # noqa: B018 - reads the rows
 
 
 def test_two_maps_have_two_fingerprints(table, tmp_path):

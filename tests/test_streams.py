@@ -14,7 +14,14 @@ from maxmargin import LinearSVC, LinearSVR, LogisticRegression, Status, evaluate
 from maxmargin._loops.rows import DenseRows
 from maxmargin._loops.stream_steps import screen_rows
 from maxmargin.data import ArraySource, Block
-from maxmargin.errors import CertificateError, CheckpointError, DataError, NotConvergedWarning, ParameterError
+from maxmargin.errors import (
+    CertificateError,
+    CheckpointError,
+    DataError,
+    DataTypeError,
+    NotConvergedWarning,
+    ParameterError,
+)
 from maxmargin.losses import Hinge, Squared
 from maxmargin.problems import Intercept, Pair, Specification, StreamedProblem
 from maxmargin.solvers.stream_block import BlockMinimisation
@@ -340,7 +347,7 @@ def test_an_error_of_the_source_reaches_the_caller_and_leaves_no_thread():
         ({"multi_class": "crammer_singer"}, "crammer_singer"),
         ({"C": np.inf}, "finite"),
         ({"warm_start": True}, "checkpoint="),
-        ({"memory": 100}, "bytes are too few"),
+        ({"memory": 100}, "to keep rows in"),
         ({"checkpoint": 3}, "checkpoint must be"),
     ],
 )
@@ -570,3 +577,78 @@ def test_one_row_a_class_converges_with_a_free_intercept(stream):
     model = LinearSVC(stream=stream, memory="20KB").fit(X, ["a", "b"])
     assert model.certificate_.status is Status.CONVERGED
     assert list(model.predict(X)) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["LinearSVC", "LinearSVR", "LogisticRegression", "GaussianNB", "BernoulliNB", "MultinomialNB", "CategoricalNB"],
+)
+def test_rows_without_labels_are_refused_before_they_are_read(name, tmp_path):
+    (tmp_path / "rows.csv").write_text("a,b\n1,2\nthis would be an error\n")
+    with maxmargin.open(tmp_path / "rows.csv") as source:
+        with pytest.raises(DataError, match=r"has no labels\. Open it with label='name'"):
+            getattr(maxmargin, name)().fit(source)
+        assert source.bytes_read == 0
+
+
+@pytest.mark.parametrize("factor", [1.0, 1e2, 1e4])
+def test_a_source_that_fits_in_memory_is_trained_on_like_arrays(factor):
+    X, y = table(n=400, d=5)
+    with maxmargin.open([(factor * X, y)], dtype="float64", memory="2KB") as source:
+        assert source.n_blocks > 1
+        model = LinearSVC(tol=1e-6).fit(source)
+        model.certificate_.verify(source)
+    whole = LinearSVC(tol=1e-6).fit(factor * X, y)
+    assert model.certificate_.solver == whole.certificate_.solver
+    np.testing.assert_allclose(model.coef_, whole.coef_, rtol=1e-9)
+
+
+def test_memory_decides_whether_a_source_is_streamed():
+    X, y = table(n=400, d=5)
+    with maxmargin.open([(X, y)], memory="2KB") as source:
+        solvers = [LinearSVC(memory=memory).fit(source).certificate_.solver for memory in (10**6, 2 * source.n_bytes)]
+        asked = LinearSVC(stream="block", memory=10**6, tol=1e-2).fit(source).certificate_.solver
+    assert solvers[0] not in STREAMS
+    assert [*solvers[1:], asked] == ["cached-loops", "block"]
+
+
+def test_more_memory_than_rows_takes_no_more_passes():
+    X, y = table(n=400, d=5)
+    with maxmargin.open([(X, y)], memory="2KB") as source:
+        fits = [
+            LinearSVC(loss="hinge", C=0.1, stream="cached-loops", memory=memory, tol=1e-4).fit(source)
+            for memory in (source.n_bytes // 2, 10 * source.n_bytes)
+        ]
+    assert fits[1].n_iter_ <= fits[0].n_iter_ + 2
+
+
+def test_passes_that_classes_share_are_counted_once():
+    X, _ = table(n=300, d=5)
+    y = np.digitize(X[:, 0], [-0.5, 0.5])
+    model = LinearSVC(loss="hinge", C=0.1, stream="cached-loops", tol=1e-3).fit(X, y)
+    assert len(model.certificate_.parts) == 3
+    assert model.certificate_.passes == model.certificate_.parts[0].passes
+    assert model.certificate_.seconds == model.certificate_.parts[0].seconds
+    assert model.certificate_.verify(X, y).passes == model.certificate_.passes
+
+
+def test_labels_of_a_source_that_are_no_classes_are_refused():
+    X, _ = table(n=50, d=3)
+    with maxmargin.open([(X, X[:, 0])], memory="1KB") as source:
+        for stream in (None, "cached-loops"):
+            with pytest.raises(DataError, match="continuous"):
+                LinearSVC(stream=stream).fit(source)
+    with (
+        maxmargin.open([(X, np.where(X[:, 0] > 0, "yes", "no"))], memory="1KB") as source,
+        pytest.raises(DataTypeError, match="a regression needs numbers as targets, found 'yes'"),
+    ):
+        LinearSVR(stream="block").fit(source)
+
+
+def test_memory_for_no_row_is_refused():
+    X, y = table(n=50, d=3)
+    with (
+        maxmargin.open([(X, y)], memory="1KB") as source,
+        pytest.raises(ParameterError, match="times as much memory"),
+    ):
+        LinearSVC(memory=1).fit(source)

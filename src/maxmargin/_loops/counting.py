@@ -34,6 +34,11 @@ def sort_keys(
                 j -= 1
             keys[j] = key
         return
+    in_order = 1
+    while begin + in_order < end and keys[begin + in_order - 1] <= keys[begin + in_order]:
+        in_order += 1
+    if begin + in_order == end:  # as where every place has columns of its own
+        return
     for shift in range(0, n_bits, 8):
         digits[:] = 0
         for k in range(begin, end):

@@ -92,6 +92,33 @@ def count_kmers(
 
 
 @loop
+def _write_plain_columns(
+    letters: NDArray[np.uint8],
+    codes: NDArray[np.uint8],
+    begin: int,
+    end: int,
+    span: int,
+    stride: int,
+    mask: Any,
+    columns: NDArray[np.uint32],
+    place: int,
+) -> int:
+    """As `write_kmer_columns` for the k-mers of one length without gaps on one strand, of which most are counted."""
+    known = 0
+    window = np.uint64(0)
+    column = stride * (1 - span)
+    for k in range(begin, end):
+        code = np.uint64(codes[letters[np.uintp(k)]])
+        known = known + 1 if code < UNKNOWN else 0
+        window = (window << np.uint64(2)) | (code & np.uint64(3))
+        if known >= span:
+            columns[np.uintp(place)] = column + np.int64(window & mask)
+            place += 1
+        column += stride
+    return place
+
+
+@loop
 def write_kmer_columns(
     texts: Texts,
     codes: NDArray[np.uint8],
@@ -106,6 +133,8 @@ def write_kmer_columns(
     first_run, shifts, masks, places = patterns.first_run, patterns.shifts, patterns.masks, patterns.places
     strides = patterns.strides
     begin, end = texts.starts[i], texts.ends[i]
+    if len(spans) == 1 and len(shifts) == 1 and not both_strands:
+        return _write_plain_columns(letters, codes, begin, end, spans[0], strides[0], masks[0], columns, place)
     known = 0
     forward, backward = np.uint64(0), np.uint64(0)
     for k in range(begin, end):

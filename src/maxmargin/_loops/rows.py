@@ -34,7 +34,7 @@ class CSRRows(NamedTuple):
 
 
 def row_dot(rows: Any, i: Any, w: Any) -> float:
-    """<x_i, w>."""
+    """The inner product <x_i, w>."""
     if isinstance(rows, DenseRows):
         return float(rows.values[i] @ w)
     span = slice(rows.starts[i], rows.starts[i + 1])
@@ -42,7 +42,7 @@ def row_dot(rows: Any, i: Any, w: Any) -> float:
 
 
 def add_row(rows: Any, i: Any, factor: Any, w: Any) -> None:
-    """W += factor * x_i, in place."""
+    """Add factor times x_i to w, in place."""
     if isinstance(rows, DenseRows):
         w += factor * rows.values[i]
     else:
@@ -51,7 +51,7 @@ def add_row(rows: Any, i: Any, factor: Any, w: Any) -> None:
 
 
 def add_squared_row(rows: Any, i: Any, factor: Any, w: Any) -> None:
-    """W += factor * x_i * x_i column by column, in place."""
+    """Add factor times the squared entries of x_i to w, in place."""
     if isinstance(rows, DenseRows):
         w += factor * np.square(rows.values[i])
     else:
@@ -60,12 +60,12 @@ def add_squared_row(rows: Any, i: Any, factor: Any, w: Any) -> None:
 
 
 def careful_row_dot(rows: Any, i: Any, w: Any) -> float:
-    """<x_i, w>, added in the order of the entries: what a certificate reports."""
+    """The inner product <x_i, w>, added in the order of the entries: what a certificate reports."""
     return row_dot(rows, i, w)
 
 
 def careful_add_row(rows: Any, i: Any, factor: Any, w: Any, missed: Any) -> None:
-    """W += factor * x_i, with what rounding loses of each sum collected in `missed`."""
+    """Add factor times x_i to w; what rounding loses of each sum is collected in `missed`."""
     step = np.zeros_like(w)
     add_row(rows, i, factor, step)
     total = w + step
@@ -74,7 +74,7 @@ def careful_add_row(rows: Any, i: Any, factor: Any, w: Any, missed: Any) -> None
 
 
 def row_square(rows: Any, i: Any) -> float:
-    """|x_i|^2."""
+    """The squared norm |x_i|^2."""
     if isinstance(rows, DenseRows):
         return float(rows.values[i] @ rows.values[i])
     span = slice(rows.starts[i], rows.starts[i + 1])

@@ -12,7 +12,7 @@ import numpy as np
 
 from maxmargin._loops.compiling import loop
 from maxmargin._loops.text_bytes import LINE_FEED, QUOTE, RETURN, SPACE, TAB
-from maxmargin._loops.text_numbers import NOT_A_NUMBER, SLOW_NUMBER, scan_number
+from maxmargin._loops.text_numbers import NOT_A_NUMBER, SLOW_NUMBER, scan_number, wrapping_loop
 
 COMPLETE, MALFORMED, UNFINISHED = 0, 1, 2
 
@@ -39,7 +39,7 @@ class CellProgress(NamedTuple):
     slow: int
 
 
-@loop
+@wrapping_loop
 def read_cells(
     text: Any, end: int, separator: int, label_cell: int, done: CellProgress, space: CellSpace
 ) -> tuple[CellProgress, int]:

@@ -11,7 +11,8 @@ number written, ties to even, or hands over to the next:
 Of more than 19 digits the first 19 are m; the rest lies between m and m + 1, and when both round to the same double so
 does the number.
 
-All whole numbers are unsigned 64-bit in here, because the compiler takes a mixture of signs for a signed number.
+All whole numbers are unsigned 64-bit in here, because the compiler takes a mixture of signs for a signed number. They
+may wrap around: a byte below "0" becomes a digit beyond 9, and of too many digits m is read again.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin._loops.compiling import loop
+from maxmargin._loops.compiling import Function, loop
 from maxmargin._loops.text_bytes import CAPITAL_E, MINUS, PLUS, POINT, SMALL_E
 
 NUMBER, SLOW_NUMBER, NOT_A_NUMBER = 0, 1, 2
@@ -53,6 +54,13 @@ def _powers_of_five() -> tuple[Any, Any]:
 _FIVES_HIGH, _FIVES_LOW = _powers_of_five()
 _TENS = 10.0 ** np.arange(23)
 _TWOS = np.ldexp(1.0, np.arange(-1074, 972))  # every double is a whole number below 2^53 times one of these
+
+
+def wrapping_loop(function: Function) -> Function:
+    """Like `loop`, for numbers that may overflow: interpreted, they do so as silently as compiled."""
+    compiled = loop(function)
+    is_interpreted = compiled is function  # as Numba leaves it where it is told not to compile
+    return np.errstate(over="ignore")(function) if is_interpreted else compiled
 
 
 @loop
@@ -111,7 +119,7 @@ def _wide(m: Any, q: int) -> float:
     return float(kept) * float(_TWOS[exponent - 52 + 1074])
 
 
-@loop
+@wrapping_loop
 def scan_number(text: Any, at: int) -> Any:
     """Read the number that begins at byte `at`: its value, the byte after it, and whether it is one.
 

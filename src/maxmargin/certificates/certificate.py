@@ -101,6 +101,7 @@ class Certificate:
         """
         if self.parts:
             again = combine([part.verify(X, y, sample_weight) for part in self.parts])
+            again = replace(again, passes=self.passes, seconds=self.seconds)
         elif self.claim is None:
             raise CertificateError("this certificate came without its model, so there is nothing to recompute.")
         else:

@@ -13,15 +13,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from maxmargin._types import Matrix, Vector
 from maxmargin.certificates.assessment import Assessment, RowTerms, put_together, row_terms
 from maxmargin.data import long_sum
 from maxmargin.problems import Pieces, StreamedProblem
 from maxmargin.problems.streamed import StreamedRows, rows_of
+
+_MANY_BYTES = 1 << 26  # of weights: single precision will do for what rounding has taken from sums of so many columns
+_COLUMNS = 1 << 16
 
 
 class StreamedAssessment(NamedTuple):
@@ -33,22 +37,31 @@ class StreamedAssessment(NamedTuple):
 
 
 def assess_stream(
-    problem: StreamedProblem, beta: Matrix, weights: Sequence[Vector] | Matrix, bias: Sequence[float]
+    problem: StreamedProblem,
+    beta: Matrix,
+    weights: Sequence[Vector] | Matrix,
+    bias: Sequence[float],
+    buffers: Any = None,
 ) -> StreamedAssessment:
-    """Primal, dual, gap and KKT violation of each sub-problem at its coefficients, weights and intercept."""
+    """Primal, dual, gap and KKT violation of each sub-problem at its coefficients, weights and intercept.
+
+    Blocks are read into `buffers`, where somebody has some of this problem.
+    """
     from maxmargin.backends.threads import raise_if_interrupted
 
     n_parts = len(problem.specifications)
     passing = [_Passing(problem, p, beta[p], weights[p], bias[p]) for p in range(n_parts)]
     combinations = np.zeros((n_parts, problem.n_features))
-    missed = np.zeros_like(combinations)
-    buffers = problem.buffers()
+    kind: Any = np.float32 if combinations.nbytes > _MANY_BYTES else np.float64
+    missed: NDArray[np.floating] = np.zeros(combinations.shape, dtype=kind)
+    buffers = problem.buffers() if buffers is None else buffers
     for k in range(problem.source.n_blocks):
         raise_if_interrupted()
         block = problem.read(k, buffers)
         for part in passing:
             part.add(block, combinations[part.p], missed[part.p])
     combinations += missed
+    del missed  # as large as the weights, as is what follows
     return StreamedAssessment([part.assessment(combinations[part.p]) for part in passing], combinations)
 
 
@@ -91,7 +104,7 @@ class _Passing:
             scores=scores,
             penalty=half,
             conjugate_penalty=conjugate,
-            apart=math.nan if v is None else 0.5 * float(np.sum(np.square(self.w - v))),
+            apart=math.nan if v is None else 0.5 * _squared_distance(self.w, v),
             lengths=lengths,
             score_size=self.length,
             penalty_size=math.nan if v is None else self.combined * math.sqrt(2.0 * conjugate) + 2.0 * half,
@@ -109,3 +122,9 @@ class _Passing:
         )
         pieces = self._pieces(np.empty(0), np.empty(0), combination)
         return put_together(self.problem, pieces, self.beta, long_sum(self.beta), self.b, rows)
+
+
+def _squared_distance(w: Vector, v: Vector) -> float:
+    """|w - v|^2 without a third vector of that length."""
+    spans = [slice(first, first + _COLUMNS) for first in range(0, len(w), _COLUMNS)]
+    return math.fsum(float(np.sum(np.square(w[span] - v[span]))) for span in spans)

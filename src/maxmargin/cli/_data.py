@@ -11,11 +11,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
-from maxmargin.errors import DataError
+from maxmargin.cli._results import word
+from maxmargin.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
     from maxmargin._types import Labels, Rows
@@ -41,38 +42,12 @@ Json = Annotated[bool, typer.Option("--json", help="Results as one JSON object o
 class Opening:
     """How to open the files of a command."""
 
-    format: Annotated[
-        str | None,
-        typer.Option(
-            "--format",
-            help="libsvm, csv, parquet, arrow, numpy or blocks; else by the file's name.",
-            rich_help_panel=_PANEL,
-        ),
-    ] = None
-    label: Annotated[
-        str | None,
-        typer.Option(
-            "--label",
-            help="Column with the label, by name or position from 0 (CSV, Parquet, Arrow).",
-            rich_help_panel=_PANEL,
-        ),
-    ] = None
-    labels: Annotated[
-        list[Path] | None,
-        typer.Option("--labels", help="A .npy file of labels for each .npy of rows.", rich_help_panel=_PANEL),
-    ] = None
-    cache: Annotated[
-        Path | None,
-        typer.Option(
-            "--cache", help="Directory that keeps the data as blocks; else a temporary one.", rich_help_panel=_PANEL
-        ),
-    ] = None
-    n_features: Annotated[
-        int | None,
-        typer.Option(
-            "--n-features", help="Columns of LIBSVM text, which are counted if not given.", rich_help_panel=_PANEL
-        ),
-    ] = None
+    panel: ClassVar[str] = _PANEL
+    format: Annotated[str | None, "libsvm, csv, parquet, arrow, numpy or blocks; else by the file's name."] = None
+    label: Annotated[str | None, "Column with the label, by name or position from 0 (CSV, Parquet, Arrow)."] = None
+    labels: Annotated[list[Path] | None, "A .npy file of labels for each .npy of rows."] = None
+    cache: Annotated[Path | None, "Directory that keeps the data as blocks; else a temporary one."] = None
+    n_features: Annotated[int | None, "Columns of LIBSVM text, which are counted if not given."] = None
     n_jobs: Annotated[int | None, typer.Option("--n-jobs", help="Threads; all cores if not given.")] = None
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False
 
@@ -82,14 +57,16 @@ class Opening:
         files: list[Path],
         *,
         skip_bad_rows: int = 0,
-        block_memory: str = "64MB",
+        block_memory: str = "16MB",
         n_features: int | None = None,
         needs_labels: bool = True,
         tells_problems: bool = True,
+        dtype: str = "float32",
     ) -> Iterator[Any]:
         """The files as a source, closed at the end; what had to be left out is told."""
         from maxmargin.data.opening import open as open_data
 
+        self._check_labels()
         with _Reading(quiet=self.quiet) as reading:
             source = open_data(
                 [str(path) for path in files],
@@ -97,6 +74,7 @@ class Opening:
                 label=_column(self.label),
                 labels=self.labels,
                 memory=block_memory,
+                dtype=dtype,
                 n_features=self.n_features if n_features is None else n_features,
                 skip_bad_rows=skip_bad_rows,
                 cache=self.cache,
@@ -110,9 +88,25 @@ class Opening:
                 )
             source.n_rows  # noqa: B018 - reads the files, with their progress
         with source:
+            _check_features(source, files)
             if tells_problems:
                 _tell_problems(source.skipped)
             yield source
+
+    def _check_labels(self) -> None:
+        for path in self.labels or ():
+            if path.suffix.lower() != ".npy":
+                raise ParameterError(f"--labels takes .npy files, one for each file of rows, got {str(path)!r}.")
+
+
+def _check_features(source: Any, files: list[Path]) -> None:
+    """Refuse rows of nothing but a label, which is what LIBSVM's format finds in a table."""
+    if source.n_features == 0:
+        raise DataError(
+            f"{files[0]}: found {source.n_rows:,} rows without a feature; the first is the label "
+            f"{word(source.block(0).y[0])!r} alone. LIBSVM text reads `label index:value ...`; if the file is a table, "
+            "say --format csv, and name the column of the label with --label."
+        )
 
 
 def in_memory(source: Any) -> tuple[Rows, Labels]:

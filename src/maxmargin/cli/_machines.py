@@ -2,119 +2,80 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import typer
 
-from maxmargin.errors import ParameterError, unknown_name
+from maxmargin.errors import DataError, ParameterError, unknown_name
 
-_PANEL, _SEARCH_PANEL = "Machine", "Search for the optimum"
+_PANEL = "Machine"
 _KERNELS = ("linear", "poly", "rbf", "sigmoid")
 _LINEAR_LOSSES = {"hinge": "hinge", "squared-hinge": "squared_hinge"}
 _TUBES = {"epsilon": "epsilon_insensitive", "squared-epsilon": "squared_epsilon_insensitive"}
 
-Gamma = Annotated[
-    str,
-    typer.Option("--gamma", help="Width of poly, rbf, sigmoid: a number, 'scale' or 'auto'.", rich_help_panel=_PANEL),
-]
+
+def machine_option(name: str, help: str) -> Any:  # noqa: A002 - as the option calls it
+    """An option about the machine that is not the same in every command."""
+    return typer.Option(name, help=help, rich_help_panel=_PANEL)
+
+
+Gamma = Annotated[str, machine_option("--gamma", "Width of poly, rbf, sigmoid: a number, 'scale' or 'auto'.")]
 
 
 @dataclass(frozen=True)
 class Search:
     """Options that say how the optimum is looked for, and for how long."""
 
-    memory: Annotated[
-        str,
-        typer.Option(
-            "--memory",
-            help="Bytes for rows, or for kernel values: data that are larger are streamed.",
-            rich_help_panel=_SEARCH_PANEL,
-        ),
-    ] = "1GB"
-    stream: Annotated[
-        str | None,
-        typer.Option(
-            "--stream",
-            help="cached-loops, selective-block or block; chosen by itself for large data.",
-            rich_help_panel=_SEARCH_PANEL,
-        ),
-    ] = None
-    checkpoint: Annotated[
-        Path | None,
-        typer.Option(
-            "--checkpoint",
-            help="Directory to save the state in while streaming; a rerun goes on from it.",
-            rich_help_panel=_SEARCH_PANEL,
-        ),
-    ] = None
-    solver: Annotated[
-        str, typer.Option("--solver", help="Algorithm by name; see the documentation.", rich_help_panel=_SEARCH_PANEL)
-    ] = "auto"
-    max_seconds: Annotated[
-        float | None,
-        typer.Option("--max-seconds", help="Stop then, with what there is.", rich_help_panel=_SEARCH_PANEL),
-    ] = None
-    max_passes: Annotated[
-        int | None,
-        typer.Option(
-            "--max-passes", help="Passes over the data, or pair steps, at most.", rich_help_panel=_SEARCH_PANEL
-        ),
-    ] = None
-    seed: Annotated[
-        int | None, typer.Option("--seed", help="Seed of what is random.", rich_help_panel=_SEARCH_PANEL)
-    ] = None
+    panel: ClassVar[str] = "Search for the optimum"
+    memory: Annotated[str, "Bytes for rows, or for kernel values: data that are larger are streamed."] = "1GB"
+    stream: Annotated[str | None, "cached-loops, selective-block or block; chosen by itself for large data."] = None
+    checkpoint: Annotated[Path | None, "Directory to save the state in while streaming; a rerun goes on from it."] = (
+        None
+    )
+    solver: Annotated[str, "Algorithm by name; see the documentation."] = "auto"
+    max_seconds: Annotated[float | None, "Stop then, with what there is."] = None
+    max_passes: Annotated[int | None, "Passes over the data, or pair steps, at most."] = None
+    seed: Annotated[int | None, "Seed of what is random."] = None
 
     @property
     def is_streamed(self) -> bool:
         """Whether something was asked for that only training from blocks has."""
         return self.stream is not None or self.checkpoint is not None
 
+    def check(self) -> None:
+        """Refuse what no machine can be trained with."""
+        from maxmargin.estimators.parameters import check_choice, check_seed
+        from maxmargin.estimators.streaming import STREAMS
+
+        check_seed(self.seed)
+        if self.stream is not None:
+            check_choice("stream", self.stream, STREAMS)
+        if self.checkpoint is not None and self.checkpoint.exists() and not self.checkpoint.is_dir():
+            raise ParameterError(f"--checkpoint {self.checkpoint} is a file. Name a directory; a new one is made.")
+
 
 @dataclass(frozen=True)
 class Machine:
     """Options that make an estimator."""
 
+    panel: ClassVar[str] = _PANEL
     kernel: Annotated[
-        str | None,
-        typer.Option(
-            "--kernel",
-            help="linear, poly, rbf or sigmoid. Not given: a linear machine, which needs no kernel.",
-            rich_help_panel=_PANEL,
-        ),
+        str | None, "linear, poly, rbf or sigmoid. Not given: a linear machine, which needs no kernel."
     ] = None
-    degree: Annotated[int, typer.Option("--degree", help="Degree of poly.", rich_help_panel=_PANEL)] = 3
-    coef0: Annotated[float, typer.Option("--coef0", help="Constant of poly and sigmoid.", rich_help_panel=_PANEL)] = 0.0
+    degree: Annotated[int, "Degree of poly."] = 3
+    coef0: Annotated[float, "Constant of poly and sigmoid."] = 0.0
     loss: Annotated[
         str | None,
-        typer.Option(
-            "--loss",
-            help="hinge, squared-hinge, logistic; of --regression epsilon, squared-epsilon; of --kernel the first.",
-            rich_help_panel=_PANEL,
-        ),
+        "hinge, squared-hinge, logistic; of --regression epsilon, squared-epsilon; of --kernel the first.",
     ] = None
-    regression: Annotated[
-        bool, typer.Option("--regression", help="Labels are numbers to be approximated.", rich_help_panel=_PANEL)
-    ] = False
-    epsilon: Annotated[
-        float, typer.Option("--epsilon", help="Half-width of the tube of a regression.", rich_help_panel=_PANEL)
-    ] = 0.1
-    class_weight: Annotated[
-        str | None,
-        typer.Option("--class-weight", help="'balanced', or pairs such as 'spam=2,ham=1'.", rich_help_panel=_PANEL),
-    ] = None
-    intercept: Annotated[
-        str,
-        typer.Option(
-            "--intercept",
-            help="free, augmented (penalised, as LIBLINEAR's) or none (linear machines).",
-            rich_help_panel=_PANEL,
-        ),
-    ] = "free"
-    tol: Annotated[
-        float, typer.Option("--tol", help="Relative duality gap and KKT violation to reach.", rich_help_panel=_PANEL)
-    ] = 1e-4
+    regression: Annotated[bool, "Labels are numbers to be approximated."] = False
+    epsilon: Annotated[float, "Half-width of the tube of a regression."] = 0.1
+    class_weight: Annotated[str | None, "'balanced', or pairs such as 'spam=2,ham=1'."] = None
+    intercept: Annotated[str, "free, augmented (penalised, as LIBLINEAR's) or none (linear machines)."] = "free"
+    tol: Annotated[float, "Relative duality gap and KKT violation to reach."] = 1e-4
 
     def estimator(
         self,
@@ -123,15 +84,51 @@ class Machine:
         search: Search | None = None,
         **more: Any,
     ) -> Any:
-        """The estimator, unfitted; `more` are parameters that are no options of a machine."""
+        """The estimator, unfitted; `more` are parameters that are no options of a machine.
+
+        What it would refuse with any data is refused here, before data are read; all but the name of a solver, of which
+        those that suit the machine are known to its fit.
+        """
         common: dict[str, Any] = {"C": C, "tol": self.tol, **more}
         if search is not None:
             common |= {"max_seconds": search.max_seconds, "memory": search.memory, "solver": search.solver}
         else:
             search = Search()
+        search.check()
         if self.kernel is not None:
-            return self._kind()(**common, gamma=gamma, **self._kernel_parameters(search))
-        return self._kind()(**common, **self._linear_parameters(search))
+            model = self._kind()(**common, gamma=gamma, **self._kernel_parameters(search))
+        else:
+            model = self._kind()(**common, **self._linear_parameters(search))
+        model._settings("auto")
+        self._check(C)
+        return model
+
+    def _check(self, C: float) -> None:
+        from maxmargin.estimators.parameters import check_cost, check_epsilon, check_intercept
+
+        check_cost(C)
+        check_epsilon(self.epsilon)
+        check_intercept(self.intercept)
+
+    def check_labels(self, source: Any, files: Sequence[Path]) -> None:
+        """Refuse words where numbers are to be approximated, and numbers that are no classes."""
+        try:
+            classes = source.classes
+        except DataError:  # too many different labels to be classes: they are numbers
+            if self.regression:
+                return
+            raise
+        if self.regression and classes.dtype.kind not in "fiub":
+            raise DataError(
+                f"{files[0]}: the labels are words, such as {str(classes[0])!r}, and --regression needs numbers. Leave "
+                "it out, or name the column of the numbers with --label."
+            )
+        if not self.regression and classes.dtype.kind == "f" and (classes % 1.0).any():
+            example = classes[(classes % 1.0) != 0.0][0]
+            raise DataError(
+                f"{files[0]}: {len(classes):,} different labels, such as {example:g}, are no classes. Add --regression "
+                "to approximate numbers, or name the column of the classes with --label."
+            )
 
     def _kind(self) -> Any:
         import maxmargin
@@ -195,9 +192,11 @@ def number(name: str, text: str) -> float:
         raise ParameterError(f"--{name} must be a number, got {text!r}.") from None
 
 
-def numbers(name: str, text: str) -> list[float]:
-    """Numbers given with commas between them."""
-    return [number(name, part) for part in text.split(",")]
+def costs(text: str) -> list[float]:
+    """Costs given with commas between them."""
+    from maxmargin.estimators.parameters import check_cost
+
+    return [check_cost(number("C", part)) for part in text.split(",")]
 
 
 def width(text: str) -> float | str:

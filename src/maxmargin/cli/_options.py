@@ -1,7 +1,11 @@
 """Options that several commands share, kept in records.
 
 A command takes such a record as one parameter. What the command line shows instead is an option for each field of the
-record, under the name, the help and the default that the field has.
+record, under the name and the default that the field has, in the panel of the record. A field says its help:
+
+    max_seconds: Annotated[float | None, "Stop then, with what there is."] = None      --max-seconds
+
+or brings an option of its own, where it has a short name or stands in no panel.
 """
 
 from __future__ import annotations
@@ -10,7 +14,9 @@ import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass
 from functools import wraps
-from typing import Any, get_type_hints
+from typing import Annotated, Any, cast, get_args, get_type_hints
+
+import typer
 
 
 def with_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -41,5 +47,10 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
 def _as_parameters(record: Any) -> Iterator[inspect.Parameter]:
     hints = get_type_hints(record, include_extras=True)
     for field in fields(record):
-        kind = inspect.Parameter.KEYWORD_ONLY
-        yield inspect.Parameter(field.name, kind, default=field.default, annotation=hints[field.name])
+        kind, said = get_args(hints[field.name])
+        if isinstance(said, str):
+            said = typer.Option(f"--{field.name.replace('_', '-')}", help=said, rich_help_panel=record.panel)
+        annotation = cast(Any, Annotated)[kind, said]
+        yield inspect.Parameter(
+            field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=annotation
+        )

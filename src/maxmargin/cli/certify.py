@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import Annotated, Any
 
 import typer
@@ -10,7 +11,7 @@ from maxmargin.cli._data import Files, Json, Opening, SkipBadRows, in_memory
 from maxmargin.cli._models import ModelFile
 from maxmargin.cli._options import with_options
 from maxmargin.cli._results import certificate_record, print_json
-from maxmargin.errors import ModelFileError
+from maxmargin.errors import DataError, ModelFileError
 
 
 @with_options
@@ -33,8 +34,17 @@ def certify(
             f"{model}: the {type(machine).__name__} in this file has no certificate: it solves no problem with a dual, "
             "or the file is LIBSVM's or LIBLINEAR's, which does not say what was solved."
         )
-    n_features = getattr(machine, "n_features_in_", None)
-    with opening.source(files, skip_bad_rows=skip_bad_rows, n_features=n_features) as source:
+    with ExitStack() as opened:
+        source = opened.enter_context(opening.source(files, skip_bad_rows=skip_bad_rows))
+        known, found = int(machine.n_features_in_), source.n_features
+        if found < known and source.is_sparse:  # LIBSVM text does not say how many columns of zeros stand at its end
+            wider = opening.source(files, skip_bad_rows=skip_bad_rows, n_features=known, tells_problems=False)
+            source = opened.enter_context(wider)
+        elif found != known:
+            raise DataError(
+                f"{files[0]}: found {found:,} features, but the model was trained on {known:,}. "
+                "Give the data that it was trained on."
+            )
         seen = _verified(machine, source)
     if json:
         print_json({"model": str(model), "confirmed": True, "certificate": certificate_record(seen)})

@@ -10,6 +10,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from maxmargin.cli._outputs import check_output
 from maxmargin.errors import MissingExtraError
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ def demo(
     """
     from maxmargin import SVC
 
+    if not no_picture:
+        check_output(output)
     console = Console(highlight=False, soft_wrap=True)
     X, y = _two_measurements()
     console.print(f"{len(X)} breast tumours, {' or '.join(sorted(set(y)))}; {', '.join(_FEATURES)}.")

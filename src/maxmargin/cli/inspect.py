@@ -104,6 +104,8 @@ def _about_data(source: Any) -> dict[str, Any]:
         "least value": least,
         "largest value": largest,
     }
+    if not np.isfinite(least):  # nothing is stored, as where all rows are empty
+        record |= {"least value": 0.0, "largest value": 0.0}
     problems = source.skipped
     record |= {"bad rows": len(problems), "problems": list(problems[:_SHOWN])}
     if not source.has_labels:

@@ -8,9 +8,13 @@ from typing import Annotated, Any
 import typer
 
 from maxmargin.cli._data import Files, Json, Opening, SkipBadRows, in_memory
-from maxmargin.cli._machines import Gamma, Machine, numbers, width
+from maxmargin.cli._machines import Gamma, Machine, costs, machine_option, width
 from maxmargin.cli._options import with_options
+from maxmargin.cli._outputs import check_output
 from maxmargin.cli._results import certificate_record, print_json, print_table
+from maxmargin.errors import ParameterError
+
+_PICTURES = (".png", ".pdf", ".svg")
 
 
 @with_options
@@ -18,13 +22,12 @@ def path(
     *,
     files: Files,
     opening: Opening,
-    C: Annotated[
-        str, typer.Option("--C", help="Costs, with commas between them.", rich_help_panel="Machine")
-    ] = "0.01,0.1,1,10,100",
+    C: Annotated[str, machine_option("--C", "Costs, with commas between them.")] = "0.01,0.1,1,10,100",
     gamma: Gamma = "scale",
     machine: Machine,
     plot: Annotated[
-        Path | None, typer.Option("--plot", help="Draw the coefficients against C (linear machines).")
+        Path | None,
+        typer.Option("--plot", help="Draw the coefficients against C (linear machines): .png, .pdf or .svg."),
     ] = None,
     skip_bad_rows: SkipBadRows = 0,
     json: Json = False,
@@ -33,10 +36,13 @@ def path(
     from maxmargin.evaluate import path as path_along
 
     estimator = machine.estimator(gamma=width(gamma), n_jobs=opening.n_jobs)
-    costs = numbers("C", C)
+    grid = costs(C)
+    if plot is not None:
+        _check_plot(plot, files, machine)
     with opening.source(files, skip_bad_rows=skip_bad_rows) as source:
+        machine.check_labels(source, files)
         X, y = in_memory(source)
-    found = path_along(estimator, X, y, C=costs)
+    found = path_along(estimator, X, y, C=grid)
     scores = [float(model.score(X, y)) for model in found]
     if json:
         print_json(
@@ -67,4 +73,13 @@ def path(
 
         axes: Any = draw_path(found)
         with replacing(plot) as file:
-            axes.figure.savefig(file, format=plot.suffix.lstrip(".") or "png", dpi=150)
+            axes.figure.savefig(file, format=plot.suffix.lower().lstrip("."), dpi=150)
+
+
+def _check_plot(plot: Path, files: list[Path], machine: Machine) -> None:
+    """Refuse a picture that cannot be drawn, before anything is trained."""
+    check_output(plot, files)
+    if plot.suffix.lower() not in _PICTURES:
+        raise ParameterError(f"--plot writes {', '.join(_PICTURES)}, got {str(plot)!r}.")
+    if machine.kernel not in (None, "linear"):
+        raise ParameterError("--plot draws coefficients, which a kernel machine has not. Leave --kernel or --plot out.")

@@ -13,6 +13,7 @@ import typer
 from maxmargin.cli._data import Files, Json, Opening, SkipBadRows, tell
 from maxmargin.cli._models import ModelFile, fitted_columns, load_for
 from maxmargin.cli._options import with_options
+from maxmargin.cli._outputs import check_output, is_device
 from maxmargin.cli._results import print_json, word
 from maxmargin.errors import ParameterError
 
@@ -36,6 +37,8 @@ def predict(
     """Predict the rows of a file, one line each; how many labels agree is told on stderr, where the file has labels."""
     if json and output is None:
         raise ParameterError("--json puts a summary on stdout, so the predictions need a file: give --output.")
+    if output is not None and not is_device(output):
+        check_output(output, [model, *files])
     with opening.source(files, skip_bad_rows=skip_bad_rows, needs_labels=False) as source:
         machine = load_for(model, source, files)
         if not source.has_labels and not opening.quiet:
@@ -48,6 +51,9 @@ def predict(
                 judge.add(found, block.y)
                 _write(file, found, _columns(machine, X, scores=scores, probability=probability))
         skipped = len(source.skipped)
+    if judge.is_at_odds:
+        known = ", ".join(word(label) for label in getattr(machine, "classes_", (-1, 1))[:5])
+        tell(f"no label agrees: the file has {word(judge.first)}, the model knows {known}. Is it the right column?")
     if json:
         print_json({"rows": judge.n_rows, **judge.record(), "skipped": skipped, "output": str(output)})
     elif not opening.quiet:
@@ -64,6 +70,7 @@ class _Judge:
         self.has_labels = source.has_labels
         self.is_classifier = hasattr(model, "classes_") or isinstance(model, OutlierMixin)
         self.name = "accuracy" if self.is_classifier else "r2"
+        self.first: Any = None
         self.n_rows, self._right = 0, 0
         self._residual, self._sum, self._squares = 0.0, 0.0, 0.0
 
@@ -75,13 +82,22 @@ class _Judge:
         if not self.has_labels:
             return
         if self.is_classifier:
+            self.first = y[0] if self.first is None else self.first
             self._right += int(np.sum(found == y))
             return
         if y.dtype.kind not in "fiub":
-            raise ParameterError("the labels of the file are words, but the model predicts numbers.")
+            raise ParameterError(
+                f"the labels of the file are words, such as {str(y[0])!r}, but the model predicts numbers. Name the "
+                "column of the numbers with --label."
+            )
         self._residual += float(np.sum(np.square(found - y)))
         self._sum += float(np.sum(y))
         self._squares += float(np.sum(np.square(y, dtype=np.float64)))
+
+    @property
+    def is_at_odds(self) -> bool:
+        """Whether not one class was right, which says more about the labels than about the model."""
+        return self.first is not None and self._right == 0
 
     def record(self) -> dict[str, float]:
         """Accuracy or R^2 by its name; nothing where there are no labels."""
@@ -96,9 +112,13 @@ class _Judge:
 
 @contextmanager
 def _writing(output: Path | None) -> Iterator[IO[str]]:
-    """Stdout, or a file that appears when it is complete."""
+    """Stdout, a device or pipe, or a file that appears when it is complete."""
     if output is None:
         yield sys.stdout
+        return
+    if is_device(output):
+        with output.open("w", encoding="utf-8") as pipe:
+            yield pipe
         return
     from io import TextIOWrapper
 
@@ -116,14 +136,14 @@ def _columns(model: Any, X: Rows, *, scores: bool, probability: bool) -> Matrix 
     import numpy as np
 
     parts = []
-    for wanted, method, option in (
-        (scores, "decision_function", "--scores"),
-        (probability, "predict_proba", "--probability"),
+    for wanted, method, option, advice in (
+        (scores, "decision_function", "--scores", "What it predicts are its scores already."),
+        (probability, "predict_proba", "--probability", "Train with --loss logistic to get them."),
     ):
         if not wanted:
             continue
         if not hasattr(model, method):
-            raise ParameterError(f"{option} is not there for this {type(model).__name__}.")
+            raise ParameterError(f"{option} is not there for this {type(model).__name__}. {advice}")
         values = np.asarray(getattr(model, method)(X), dtype=np.float64)
         parts.append(values.reshape(len(values), -1))
     return np.hstack(parts) if parts else None

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import sys
-from contextlib import redirect_stdout
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from maxmargin.cli._data import Files, Json, Opening, SkipBadRows, in_memory, tell
-from maxmargin.cli._machines import Gamma, Machine, Search, number, width
+from maxmargin.cli._machines import Gamma, Machine, Search, machine_option, number, width
 from maxmargin.cli._options import with_options
+from maxmargin.cli._outputs import check_output
 from maxmargin.cli._results import certificate_record, print_json
 from maxmargin.errors import ParameterError
 
@@ -22,9 +24,7 @@ def train(
     files: Files,
     output: Annotated[Path, typer.Option("--output", "-o", dir_okay=False, help="Where to write the model.")],
     opening: Opening,
-    C: Annotated[
-        str, typer.Option("--C", help="Cost of errors; 'inf' is a hard margin.", rich_help_panel="Machine")
-    ] = "1",
+    C: Annotated[str, machine_option("--C", "Cost of errors; 'inf' is a hard margin.")] = "1",
     gamma: Gamma = "scale",
     machine: Machine,
     search: Search,
@@ -39,21 +39,41 @@ def train(
     model = machine.estimator(  # wrong options are told before anything is read
         number("C", C), width(gamma), search, n_jobs=opening.n_jobs, verbose=0 if opening.quiet else 1
     )
-    if not output.parent.is_dir():
-        raise ParameterError(f"there is no directory {str(output.parent)!r} to write the model into. Make it first.")
+    _check_format(model_format, machine)
+    check_output(output, files)
     block_memory = _block_memory(search.memory)
-    with opening.source(files, skip_bad_rows=skip_bad_rows, block_memory=block_memory) as source:
-        if not opening.quiet:
-            tell(f"{source.n_rows:,} rows, {source.n_features:,} features")
-        fit(model, source, search)
+    with _interrupts_told(search):
+        with opening.source(files, skip_bad_rows=skip_bad_rows, block_memory=block_memory) as source:
+            if not opening.quiet:
+                tell(f"{source.n_rows:,} rows, {source.n_features:,} features")
+            machine.check_labels(source, files)
+            fit(model, source, search)
+            shape = {"rows": source.n_rows, "features": source.n_features, "skipped": len(source.skipped)}
         model.save(output, format=model_format)
-        shape = {"rows": source.n_rows, "features": source.n_features, "skipped": len(source.skipped)}
     certificate = certificate_record(model.certificate_)
     if json:
         print_json({"model": str(output), "kind": type(model).__name__, **shape, "certificate": certificate})
     else:
         print(model.certificate_)
         print(f"\nModel: {output}")
+
+
+def _check_format(name: str, machine: Machine) -> None:
+    """Refuse a format that does not exist, or has no such machine, before one is trained for it."""
+    theirs, kinds = ("libsvm", "kernel machines") if machine.kernel is not None else ("liblinear", "linear machines")
+    if name not in ("native", theirs):
+        raise ParameterError(f"--model-format {name} cannot be written; {kinds} are written as native or {theirs}.")
+
+
+@contextmanager
+def _interrupts_told(search: Search) -> Iterator[None]:
+    """Say after Ctrl-C what is left of the work."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        rest = "" if search.checkpoint is None else f" The same command goes on from what is in {search.checkpoint}."
+        tell(f"interrupted: no model was written.{rest}")
+        raise
 
 
 def fit(model: Any, source: Any, search: Search) -> None:

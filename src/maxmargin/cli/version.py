@@ -10,17 +10,22 @@ from rich.console import Console
 from rich.table import Table
 
 from maxmargin import __version__
+from maxmargin.cli._data import Json
+from maxmargin.cli._results import print_json
 
 _PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "clarabel")
 
 
-def version() -> None:
+def version(json: Json = False) -> None:
     """Show the versions of maxmargin and of what it stands on."""
+    versions = {"maxmargin": __version__, "Python": platform.python_version()}
+    versions |= {package: _installed(package) for package in _PACKAGES}
+    if json:
+        print_json(versions)
+        return
     table = Table.grid(padding=(0, 3))
-    table.add_row("maxmargin", __version__)
-    table.add_row("Python", platform.python_version())
-    for package in _PACKAGES:
-        table.add_row(package, _installed(package))
+    for name, number in versions.items():
+        table.add_row(name, number)
     Console().print(table)
 
 

@@ -6,7 +6,6 @@ what is not finite; later reads must find the same bytes.
 
 from __future__ import annotations
 
-import threading
 import weakref
 from contextlib import ExitStack
 from functools import cached_property
@@ -18,12 +17,13 @@ from numpy.typing import NDArray
 
 from maxmargin._types import Labels, Vector
 from maxmargin.data.array_files import ArrayFileInput
-from maxmargin.data.block_writer import ROW_BYTES, write_blocks_to
+from maxmargin.data.block_writer import BlockWriter
+from maxmargin.data.counted import CountedSource
 from maxmargin.data.derived import combined
-from maxmargin.data.labels import NO_LABELS, ArrayLabels, LabelTable
+from maxmargin.data.labels import NO_LABELS, ArrayLabels, LabelTable, too_many_labels
+from maxmargin.data.open_block import ROW_BYTES
 from maxmargin.data.pieces import PIECE_BYTES, read_numbers
 from maxmargin.data.plain_matrix import PlainMatrix
-from maxmargin.data.pulled import PulledSource
 from maxmargin.data.source import Block
 from maxmargin.errors import DataError
 
@@ -58,15 +58,21 @@ class ArrayBuffers:
         self.weight = np.ones(n_rows)
         self.piece = np.empty(PIECE_BYTES, dtype=np.uint8)
 
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of memory for a block."""
+        return int(self.values.nbytes + self.weight.nbytes)
+
     def close(self) -> None:
         """Close the files."""
         self._files.close()
 
 
-class ArrayFileSource(PulledSource):
+class ArrayFileSource(CountedSource):
     """The rows of matrices in files, with the labels that an input knows of."""
 
     def __init__(self, rows: ArrayFileInput, matrices: list[PlainMatrix], block_bytes: int, dtype: np.dtype[Any]):
+        super().__init__()
         self._input = rows
         self._matrices = matrices
         self._block_bytes = block_bytes
@@ -79,8 +85,6 @@ class ArrayFileSource(PulledSource):
         ]
         self._starts = np.concatenate([[0], np.cumsum([place.n_rows for place in self._places])]).astype(np.int64)
         self._checksums: dict[int, int] = {}
-        self._lock = threading.Lock()
-        self._bytes_read = self._rows_read = 0
         self._closed = False
 
     def __repr__(self) -> str:
@@ -106,16 +110,6 @@ class ArrayFileSource(PulledSource):
     def n_bytes(self) -> int:
         """About how many bytes all rows would take in memory."""
         return self.n_rows * (self.n_features * self._dtype.itemsize + 1)
-
-    @property
-    def bytes_read(self) -> int:
-        """Bytes of rows read from files so far."""
-        return self._bytes_read
-
-    @property
-    def rows_read(self) -> int:
-        """Rows read so far."""
-        return self._rows_read
 
     @property
     def has_labels(self) -> bool:
@@ -155,10 +149,7 @@ class ArrayFileSource(PulledSource):
         self.require_labels()
         targets = self._targets
         if targets.codes is None:
-            raise DataError(
-                f"{self!r} has more than {len(targets.table.values):,} different labels, too many for classes. "
-                "Train a regressor, or look whether the labels are the right ones."
-            )
+            raise too_many_labels(self, targets.table)
         return targets
 
     @property
@@ -216,9 +207,7 @@ class ArrayFileSource(PulledSource):
             self._check_finite(values, matrix, first)
         if crc != self._checksums.setdefault(k, crc):
             raise DataError(f"{matrix.path}: rows {first} to {first + n_rows - 1} changed while they were in use.")
-        with self._lock:
-            self._bytes_read += n_rows * matrix.n_columns * matrix.dtype.itemsize
-            self._rows_read += n_rows
+        self._count(n_rows * matrix.n_columns * matrix.dtype.itemsize, n_rows)
         begin, end = self.span(k)
         return Block(values.reshape(n_rows, -1), self._labels_between(begin, end), buffers.weight[:n_rows], begin)
 
@@ -254,7 +243,7 @@ class ArrayFileSource(PulledSource):
 
     def write_blocks(self, file: BinaryIO) -> None:
         """Write the rows to an open file, as a block file."""
-        write_blocks_to(file, self._input, self._block_bytes, self._dtype, None)
+        BlockWriter(file, self._block_bytes, self._dtype).write(self._input)
 
     def close(self) -> None:
         """The source cannot be read any more."""

@@ -101,11 +101,15 @@ class Input(Protocol):
 
 
 class IterableInput:
-    """Rows from an iterable of (X, y) or (X, y, weight)."""
+    """Rows from an iterable of (X, y) or (X, y, weight); where X is texts, each row is the bytes of one.
 
-    def __init__(self, iterable: Iterable[Any], dtype: np.dtype[Any]):
+    `n_features` is the room for the bytes of a text; None makes it that of the longest in the first batch.
+    """
+
+    def __init__(self, iterable: Iterable[Any], dtype: np.dtype[Any], n_features: int | None = None):
         self._iterable = iterable
         self._dtype = dtype
+        self._room = n_features
         self.bytes_read = 0
         self.bytes_total: int | None = None
         self.has_labels = True
@@ -129,7 +133,7 @@ class IterableInput:
             where = f"batch {number}"
             if not isinstance(item, tuple) or len(item) not in (2, 3):
                 raise DataTypeError(f"{where}: expected (X, y) or (X, y, weight), got {type(item).__name__}.")
-            X, y = as_rows(item[0]), item[1]
+            X, y = self._rows(item[0], where), item[1]
             if X.ndim != 2:
                 raise DataError(f"{where}: X must be a matrix with one row a vector, got an array of shape {X.shape}.")
             if shape not in (None, (sparse.issparse(X), X.shape[1])):
@@ -147,6 +151,25 @@ class IterableInput:
             self.bytes_read += batch.values.nbytes
             yield batch._replace(weight=weight)
 
+    def _rows(self, X: Any, where: str) -> Rows:
+        if not _are_texts(X):
+            return as_rows(X)
+        texts = np.array([text.encode() if isinstance(text, str) else bytes(text) for text in X])
+        self._room = texts.itemsize if self._room is None else self._room
+        if texts.itemsize > self._room:
+            raise DataError(
+                f"{where}: found a text of {texts.itemsize} bytes, and there is room for {self._room}. Pass the "
+                "length of the longest text as n_features."
+            )
+        return texts.astype(f"S{self._room}").view(np.uint8).reshape(len(texts), self._room)
+
+
+def _are_texts(X: Any) -> bool:
+    """Whether X is a list or array of str or bytes."""
+    if isinstance(X, np.ndarray) and X.dtype.kind in "US":
+        return X.ndim == 1
+    return isinstance(X, (list, tuple)) and len(X) > 0 and all(isinstance(text, (str, bytes)) for text in X)
+
 
 def _words(X: Rows) -> str:
     return f"{'sparse' if sparse.issparse(X) else 'dense'} with {X.shape[1]} columns"
@@ -159,6 +182,7 @@ def make_batch(
     entries = X.data if sparse.issparse(X) else X
     if entries.dtype.kind not in "fiub":
         raise DataTypeError(f"{where}: X must hold real numbers, got values of type {entries.dtype}.")
+    check_bytes(dtype, entries.dtype, where)
     with np.errstate(over="ignore"):  # what becomes infinite is found and named below
         values = np.ascontiguousarray(entries, dtype=dtype)
     if not np.isfinite(values).all():
@@ -177,3 +201,9 @@ def make_batch(
         raise DataError(f"{where}: {X.shape[1]:,} columns; at most {np.iinfo(np.int32).max:,} can be used.")
     columns, starts = X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int64, copy=False)
     return Batch(values, columns, starts, labels, n_columns=X.shape[1])
+
+
+def check_bytes(dtype: np.dtype[Any], given: np.dtype[Any], where: str) -> None:
+    """Refuse numbers that are to be kept as bytes and are none."""
+    if dtype == np.uint8 and given != np.uint8:
+        raise DataTypeError(f"{where}: found {given}; dtype='uint8' takes arrays of bytes only. Leave it out.")

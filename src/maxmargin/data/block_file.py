@@ -34,6 +34,11 @@ class BlockBuffers:
         self.weight = np.ones(most.rows)
         self.piece = np.empty(PIECE_BYTES, dtype=np.uint8)
 
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of memory for a block."""
+        return sum(part.nbytes for part in (self.values, self.starts, self.columns, self.labels, self.y, self.weight))
+
     def close(self) -> None:
         """Close the file."""
         self.file.close()

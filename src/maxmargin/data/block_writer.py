@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -13,13 +13,11 @@ from numpy.typing import NDArray
 
 from maxmargin.data.batches import Batch, Input, ReadProgress
 from maxmargin.data.block_format import ALIGNMENT, MARK, BlockEntry, BlockIndex, aligned, write_index
-from maxmargin.data.labels import smallest_integer
+from maxmargin.data.open_block import COLUMN_BYTES, ROW_BYTES, OpenBlock
+from maxmargin.data.pieces import PIECE_BYTES
 from maxmargin.data.replacing import is_full, replacing
 from maxmargin.errors import DataError
 
-ROW_BYTES = 20  # of a row beside its entries: 4 for its start, 8 for its label and 8 for its weight
-_COLUMN_BYTES = 4
-_SMALL_COLUMNS = 1 << 16
 _MOST_ENTRIES = (1 << 31) - 1
 
 
@@ -34,28 +32,11 @@ def write_blocks(
     """Write all rows of an input to a new block file, which appears under its name only when it is complete."""
     with replacing(path) as file:
         try:
-            write_blocks_to(file, rows, block_bytes, dtype, n_features, progress)
+            BlockWriter(file, block_bytes, dtype).write(rows, n_features, progress)
         except OSError as error:
             if not is_full(error):
                 raise
             raise OSError(error.errno, f"{error.strerror}. {_needed(file, rows)}", str(path)) from None
-
-
-def write_blocks_to(
-    file: BinaryIO,
-    rows: Input,
-    block_bytes: int,
-    dtype: np.dtype[Any],
-    n_features: int | None,
-    progress: Callable[[ReadProgress], object] | None = None,
-) -> None:
-    """Write all rows of an input to an open file, as a block file."""
-    writer = _Writer(file, block_bytes, dtype)
-    for batch in rows.batches():
-        writer.add(batch)
-        if progress is not None:
-            progress(ReadProgress(rows.bytes_read, rows.bytes_total, writer.n_rows))
-    writer.end(rows, n_features)
 
 
 def _needed(file: BinaryIO, rows: Input) -> str:
@@ -66,8 +47,8 @@ def _needed(file: BinaryIO, rows: Input) -> str:
     return f"The block file needs {about}; nothing was left behind. Name a directory that has it by cache="
 
 
-class _Writer:
-    """Collects the rows of one block, and writes it when the next row does not fit."""
+class BlockWriter:
+    """Writes a block file to an open file: it collects the rows of a block until the next row does not fit."""
 
     def __init__(self, file: BinaryIO, block_bytes: int, dtype: np.dtype[Any]):
         self._file = file
@@ -75,13 +56,25 @@ class _Writer:
         self._dtype = dtype
         self._at = file.write(MARK.ljust(ALIGNMENT, b"\0"))
         self._entries: list[BlockEntry] = []
-        self._open = _OpenBlock()
+        self._open = OpenBlock(self._block_bytes, dtype)
+        self._piece = np.empty(PIECE_BYTES, dtype=np.uint8)
         self._sparse: bool | None = None
         self._weighted: bool | None = None
         self._width = 0
-        self.n_rows = 0
+        self._n_rows = 0
 
-    def add(self, batch: Batch) -> None:
+    def write(
+        self, rows: Input, n_features: int | None = None, progress: Callable[[ReadProgress], object] | None = None
+    ) -> None:
+        """Write all rows of an input, and the index."""
+        for batch in rows.batches():
+            self._add(batch)
+            if progress is not None:
+                progress(ReadProgress(rows.bytes_read, rows.bytes_total, self._n_rows))
+        self._flush()
+        write_index(self._file, self._at, self._index(rows, n_features))
+
+    def _add(self, batch: Batch) -> None:
         """Take rows, into this block and as many more as they need."""
         count = len(batch.labels)
         if count == 0:
@@ -101,13 +94,13 @@ class _Writer:
             room = self._block_bytes - self._open.bytes
             last = int(np.searchsorted(sizes, sizes[first] + room, side="right")) - 1
             if last <= first:
-                if self._open.rows:
+                if self._open.n_rows:
                     self._flush()
                     continue
                 last = first + 1  # a row that is larger than a block is a block
             self._open.add(batch.part(first, last), int(sizes[last] - sizes[first]))
             first = last
-        self.n_rows += count
+        self._n_rows += count
 
     def _sizes(self, batch: Batch) -> NDArray[np.int64]:
         """Bytes that the rows before each one take in memory."""
@@ -115,108 +108,58 @@ class _Writer:
         if batch.starts is None:
             return np.asarray(rows * (ROW_BYTES + batch.values.shape[1] * self._dtype.itemsize))
         entries = batch.starts - batch.starts[0]
-        return np.asarray(rows * ROW_BYTES + entries * (_COLUMN_BYTES + self._dtype.itemsize))
+        return np.asarray(rows * ROW_BYTES + entries * (COLUMN_BYTES + self._dtype.itemsize))
 
     def _flush(self) -> None:
-        parts = self._open.parts
-        if not parts:
+        block, offset = self._open, self._at
+        if block.n_rows == 0:
             return
-        offset = self._at
-        column_type, label_type = self._open.column_type(), self._open.label_type()
-        value_type = _little_endian(self._dtype)
+        column_type, label_type = block.column_type, block.label_type
         crc_rows = 0
         if self._sparse:
-            crc_rows = self._write(self._open.starts(), "<i4", crc_rows)
-            crc_rows = self._write([part.columns for part in parts], column_type, crc_rows)
-        crc_rows = self._write([part.values for part in parts], value_type, crc_rows)
-        crc_labels = self._write([part.labels for part in parts], label_type, 0)
+            crc_rows = self._write_section(block.starts, np.dtype("<i4"), crc_rows)
+            crc_rows = self._write_section(block.columns, column_type, crc_rows)
+        crc_rows = self._write_section(block.values, self._dtype.newbyteorder("<"), crc_rows)
+        crc_labels = self._write_section(block.labels, label_type, 0)
         if self._weighted:
-            crc_labels = self._write([part.weight for part in parts], "<f8", crc_labels)
-        entries = sum(part.values.size for part in parts)
-        self._entries.append(
-            BlockEntry(offset, self._open.rows, entries, column_type, label_type, crc_rows, crc_labels)
-        )
-        self._open = _OpenBlock()
+            crc_labels = self._write_section(block.weight, np.dtype("<f8"), crc_labels)
+        types = column_type.str, label_type.str
+        self._entries.append(BlockEntry(offset, block.n_rows, block.n_entries, *types, crc_rows, crc_labels))
+        block.clear()
 
-    def _write(self, arrays: Iterable[NDArray[Any] | None], kind: str, crc: int) -> int:
-        """Write arrays as one section, filled up to the alignment; return the checksum continued by what is in them."""
+    def _write_section(self, numbers: NDArray[Any], kind: np.dtype[Any], crc: int) -> int:
+        """Write numbers as one section, filled up to the alignment; return the checksum continued by what is in it."""
         end = self._at
-        for array in arrays:
-            data = np.ascontiguousarray(array, dtype=kind).reshape(-1).view(np.uint8).data
-            crc = zlib.crc32(data, crc)
-            self._file.write(data)
-            end += len(data)
+        step = PIECE_BYTES // kind.itemsize
+        for first in range(0, len(numbers), step):
+            part = numbers[first : first + step]
+            piece = self._piece[: len(part) * kind.itemsize]
+            np.copyto(piece.view(kind), part, casting="unsafe")
+            crc = zlib.crc32(piece.data, crc)
+            self._file.write(piece.data)
+            end += len(piece)
         self._at = aligned(end)
         self._file.write(bytes(self._at - end))
         return crc
 
-    def end(self, rows: Input, n_features: int | None) -> None:
-        """Write the last block and the index."""
-        self._flush()
-        if self.n_rows == 0:
-            raise DataError(f"{rows}: there are no rows in it. Is it the right file, and is it complete?")
+    def _index(self, rows: Input, n_features: int | None) -> BlockIndex:
+        """What was written, and what the input tells of it at its end."""
         found = rows.found()
+        if self._n_rows == 0 and found.skipped:
+            raise DataError(f"{rows}: all {len(found.skipped):,} rows are malformed. The first: {found.skipped[0]}")
+        if self._n_rows == 0:
+            raise DataError(f"{rows}: there are no rows in it. Is it the right file, and is it complete?")
         width = self._width + found.column_shift
         if n_features is not None and (width > n_features or (width < n_features and not self._sparse)):
             needed = f"{width} or more" if self._sparse else str(width)
             raise DataError(f"{rows}: found {width} columns, n_features={n_features}. Pass n_features={needed}.")
-        index = BlockIndex(
+        return BlockIndex(
             sparse=bool(self._sparse),
             weighted=bool(self._weighted),
-            value_type=_little_endian(self._dtype),
+            value_type=self._dtype.newbyteorder("<").str,
             n_features=width if n_features is None else n_features,
             column_shift=found.column_shift,
             labels=found.labels,
             skipped=found.skipped,
             blocks=tuple(self._entries),
         )
-        write_index(self._file, self._at, index)
-
-
-class _OpenBlock:
-    """Copies of the rows that make up the next block."""
-
-    def __init__(self) -> None:
-        self.parts: list[Batch] = []
-        self.bytes = 0
-        self.rows = 0
-        self.label_kind: str | None = None
-
-    def add(self, part: Batch, size: int) -> None:
-        """Copy rows, because the memory they lie in is used again."""
-        self.parts.append(
-            Batch(part.values.copy(), _copy(part.columns), _copy(part.starts), part.labels.copy(), _copy(part.weight))
-        )
-        self.bytes += size
-        self.rows += len(part.labels)
-        self.label_kind = part.labels.dtype.kind
-
-    def starts(self) -> Iterator[NDArray[np.int64]]:
-        """Where each row starts, and where the last ends, counted through all parts."""
-        yield np.zeros(1, dtype=np.int64)
-        entries = 0
-        for part in self.parts:
-            if part.starts is not None:
-                yield part.starts[1:] - part.starts[0] + entries
-            entries += part.values.size
-
-    def column_type(self) -> str:
-        """Smallest type that holds all columns."""
-        used = [part.columns for part in self.parts if part.columns is not None and len(part.columns)]
-        narrow = all(columns.min() >= 0 and columns.max() < _SMALL_COLUMNS for columns in used)
-        return "<u2" if narrow else "<i4"
-
-    def label_type(self) -> str:
-        """Smallest type that holds all codes, or double precision where the labels are numbers."""
-        if self.label_kind == "f":
-            return "<f8"
-        most = max(int(part.labels.max()) for part in self.parts)
-        return _little_endian(np.dtype(smallest_integer(most + 1)))
-
-
-def _copy(array: Any) -> Any:
-    return None if array is None else array.copy()
-
-
-def _little_endian(kind: np.dtype[Any]) -> str:
-    return kind.newbyteorder("<").str

@@ -59,7 +59,7 @@ def _uncompressed(raw: io.FileIO) -> io.RawIOBase | io.BufferedIOBase:
     raw.seek(0)
     if first.startswith(_GZIP_MAGIC):
         return gzip.GzipFile(fileobj=raw)
-    if first.startswith(_BZ2_MAGIC) and first[4:10] in _BZ2_BLOCK:
+    if first.startswith(_BZ2_MAGIC) and (first[4:10] in _BZ2_BLOCK or len(first) < 10):
         return bz2.BZ2File(raw)
     if first.startswith(_XZ_MAGIC):
         return lzma.LZMAFile(raw)

@@ -168,6 +168,11 @@ class CsvInput(InputFiles):
         if isinstance(self._label, str):
             if self._label not in cells:
                 raise DataError(f"{where}: no column is called {self._label!r}. Found: {', '.join(map(repr, cells))}.")
+            if cells.count(self._label) > 1:
+                raise DataError(
+                    f"{where}: {cells.count(self._label)} columns are called {self._label!r}. Say which is the label "
+                    "by its position from 0, and mind that the others become features."
+                )
             return cells.index(self._label)
         if not -len(cells) <= self._label < len(cells):
             raise DataError(f"{where}: label={self._label}, but there are {len(cells)} columns, counted from 0.")

@@ -24,7 +24,8 @@ def labelled_rows(
 ) -> Iterator[Batch]:
     """The rows of a batch with codes for the labels that stand in the text; `where` names the place of a row."""
     try:
-        parts = labels.encode(text, begins, ends)
+        with np.errstate(over="ignore"):  # hashes wrap around, which loops tell when they are interpreted
+            parts = labels.encode(text, begins, ends)
     except LabelError as problem:
         raise DataError(f"{where(problem.row)}: {problem}") from None
     refused = labels.refused(parts[0])

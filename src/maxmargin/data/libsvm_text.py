@@ -26,6 +26,7 @@ from maxmargin.data.text_file import TextFile
 from maxmargin.data.text_labels import TextLabels
 
 PIECE_BYTES = 4 << 20  # of text for each thread: its rows stay in the outer caches until they are written
+_SPARE = 9  # eighths of a piece that there is room for: the next one may be a line longer
 _LARGEST = int(np.iinfo(np.int32).max)
 
 
@@ -92,6 +93,7 @@ class LibsvmInput(InputFiles):
             finally:
                 file.close()
             self.file_done(number)
+        self._spaces = [None] * self._threads
 
     def found(self) -> Found:
         """Labels, where columns begin, and the rows left out."""
@@ -115,7 +117,7 @@ class LibsvmInput(InputFiles):
     def _task(self, file: TextFile, thread: int, begin: int, end: int) -> Callable[[], _Piece]:
         space = self._spaces[thread]
         if space is None or 2 * len(space.label_begin) < end - begin:
-            space = self._spaces[thread] = _new_space(end - begin, self._rules.dtype)
+            space = self._spaces[thread] = _new_space(_SPARE * (end - begin) // 8, self._rules.dtype)
         kept = space
         return lambda: _read_piece(file, begin, end, self._rules, self._bad.room + 1, kept)
 
@@ -146,10 +148,12 @@ def _line_edges(file: TextFile, count: int) -> list[tuple[int, int]]:
 def _new_space(length: int, dtype: np.dtype[Any]) -> RowSpace:
     """Room for every row, entry and slow value that so many bytes can hold."""
     entries, rows = length // 3 + 1, length // 2 + 1
+    starts = np.empty(rows + 1, dtype=np.int64)
+    starts[0] = 0
     return RowSpace(
         np.empty(entries, dtype=dtype),
         np.empty(entries, dtype=np.int32),
-        np.zeros(rows + 1, dtype=np.int64),
+        starts,
         np.empty(rows, dtype=np.int64),
         np.empty(rows, dtype=np.int64),
         np.empty((length // 4 + 1, 4), dtype=np.int64),

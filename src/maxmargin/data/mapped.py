@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from scipy import sparse
@@ -17,6 +18,7 @@ from maxmargin.data.source import Block
 from maxmargin.errors import DataError, ParameterError
 
 _TRACED_ROWS = 16
+_SMALL_BYTES = 4 << 20  # of a block, below which there is nothing to be gained by parts
 
 
 class Transformer(Protocol):
@@ -24,6 +26,33 @@ class Transformer(Protocol):
 
     def transform(self, X: Rows) -> Rows:
         """Features of the rows of X."""
+
+
+class _Place(NamedTuple):
+    """Rows `first` to `last - 1` of a block of the source underneath."""
+
+    number: int
+    first: int
+    last: int
+
+
+class MappedBuffers:
+    """Memory for a block of the source underneath, with the one that was read last; for one thread at a time."""
+
+    def __init__(self, below: Any, expanded: int):
+        self.below = below
+        self.number: int | None = None
+        self.block: Block | None = None
+        self._expanded = expanded
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of memory for such a block, and for a part of it when that is expanded."""
+        return int(self.below.n_bytes) + self._expanded
+
+    def close(self) -> None:
+        """Close the files."""
+        self.below.close()
 
 
 class MappedSource(DerivedSource):
@@ -38,16 +67,58 @@ class MappedSource(DerivedSource):
     def __repr__(self) -> str:
         return f"{self.source!r}.map({self.feature_map!r})"
 
+    @cached_property
+    def _places(self) -> list[_Place]:
+        """The blocks: those of the source underneath, in parts that expanded are no larger than a whole one was."""
+        given = _n_bytes(self.source.block(0).X[:_TRACED_ROWS])
+        made, n_rows = _n_bytes(self._trace), count_rows(self._trace)
+        places = []
+        for number in range(self.source.n_blocks):
+            first, last = self.source.span(number)
+            most = max(_SMALL_BYTES, (last - first) * given // n_rows)
+            n_parts = min(last - first, -(-(last - first) * made // (n_rows * most)))
+            edges = np.linspace(0, last - first, max(1, n_parts) + 1).astype(int).tolist()
+            places += [_Place(number, begin, end) for begin, end in itertools.pairwise(edges)]
+        return places
+
+    @property
+    def n_bytes(self) -> int:
+        """About how many bytes all rows would take in memory when they are expanded."""
+        return self.n_rows * _n_bytes(self._trace) // count_rows(self._trace)
+
+    @property
+    def n_blocks(self) -> int:
+        """Number of blocks in a pass."""
+        return len(self._places)
+
+    def span(self, k: int) -> tuple[int, int]:
+        """First row of block k, and the first after it."""
+        number, first, last = self._places[k]
+        begin = self.source.span(number)[0]
+        return begin + first, begin + last
+
     def block(self, k: int) -> Block:
         """Block k, expanded."""
-        return self._expanded(self.source.block(k))
+        return self._expanded(self._places[k], self.source.block(self._places[k].number))
 
-    def read(self, k: int, buffers: Any) -> Block:
+    def buffers(self) -> MappedBuffers:
+        """Memory for a block of the source underneath."""
+        most = max(place.last - place.first for place in self._places)
+        return MappedBuffers(self.source.buffers(), most * _n_bytes(self._trace) // count_rows(self._trace))
+
+    def read(self, k: int, buffers: MappedBuffers) -> Block:
         """Block k, expanded; valid until the next read into the same buffers."""
-        return self._expanded(self.source.read(k, buffers))
+        place = self._places[k]
+        if buffers.number != place.number or buffers.block is None:
+            buffers.number = None  # for whoever goes on after an error
+            buffers.block = self.source.read(place.number, buffers.below)
+            buffers.number = place.number
+        return self._expanded(place, buffers.block)
 
-    def _expanded(self, block: Block) -> Block:
-        return block._replace(X=self._features(block.X))
+    def _expanded(self, place: _Place, block: Block) -> Block:
+        rows = slice(place.first, place.last)
+        X = self._features(block.X[rows])
+        return Block(X, block.y[rows], block.weight[rows], block.start + place.first)
 
     def _features(self, rows: Rows) -> Rows:
         X = as_rows(self.feature_map.transform(rows))
@@ -73,3 +144,8 @@ class MappedSource(DerivedSource):
         for part in parts:
             digest.update(np.ascontiguousarray(part).data)
         return combined(self.source.fingerprint(), self.n_features, digest.hexdigest())
+
+
+def _n_bytes(X: Rows) -> int:
+    """Bytes of the arrays of some rows."""
+    return int(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes if sparse.issparse(X) else X.nbytes)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin.data.batches import Input, IterableInput, ReadProgress
+from maxmargin.data.batches import Input, IterableInput, ReadProgress, check_bytes
 from maxmargin.data.block_format import SUFFIX
 from maxmargin.data.byte_sizes import byte_count
 from maxmargin.data.file_source import FileSource
@@ -19,7 +19,7 @@ from maxmargin.data.pulled import PulledSource
 from maxmargin.data.stored import BlockFileSource
 from maxmargin.errors import DataError, DataTypeError, ParameterError, unknown_name
 
-_COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
+COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 _FORMATS = {
     ".csv": "csv",
     ".tsv": "csv",
@@ -41,7 +41,7 @@ def open(  # noqa: A001 - the name is the public one, and is used as maxmargin.o
     format: str | None = None,  # noqa: A002 - likewise
     label: str | int | None = None,
     labels: Any = None,
-    memory: str | float = "256MB",
+    memory: str | float = "16MB",
     n_features: int | None = None,
     dtype: Any = "float32",
     cache: str | os.PathLike[str] | None = None,
@@ -60,7 +60,8 @@ def open(  # noqa: A001 - the name is the public one, and is used as maxmargin.o
     ----------
     data
         A path; a pattern such as "day-*.csv"; a list of paths, in this order; or an iterable of (X, y) or
-        (X, y, weight), which is gone through once.
+        (X, y, weight), which is gone through once. X may be a list of texts or sequences, for a map that takes those:
+        each becomes a row of byte codes, `n_features` of them, or as many as the longest of the first batch has.
     format
         "libsvm", "csv", "parquet", "arrow", "numpy" or "blocks"; None goes by the ending of the name, and takes
         "libsvm" where it says nothing. Text may be compressed by gzip, bzip2, xz or Zstandard.
@@ -71,11 +72,12 @@ def open(  # noqa: A001 - the name is the public one, and is used as maxmargin.o
         Labels for .npy and .npz files: an array, or a path of a .npy file for each file of rows. None takes the array y
         of an archive, if it is there.
     memory
-        Bytes that a block may take in memory.
+        Bytes that a block may take in memory. A fit has a few blocks in hand, and counts them in its own `memory`.
     n_features
         Number of columns; None counts them.
     dtype
-        "float32" or "float64": type of the values.
+        "float32" or "float64": type of the values. "uint8" keeps arrays of bytes as they are, in a quarter of the
+        space: for sequences that `map` expands to features.
     cache
         Directory to keep the block file in, where it is found again as long as the data do not change. None uses a
         temporary directory, which is removed with the source.
@@ -95,8 +97,8 @@ def open(  # noqa: A001 - the name is the public one, and is used as maxmargin.o
         With `n_rows`, `n_features`, `n_blocks`, `block(k)`, `classes`, `codes`, `y`, `head()`, `split()`, `map()`.
     """
     kind = np.dtype(dtype)
-    if kind not in (np.float32, np.float64):
-        raise ParameterError(f'dtype must be "float32" or "float64", got dtype={dtype!r}.')
+    if kind not in (np.float32, np.float64, np.uint8):
+        raise ParameterError(f'dtype must be "float32", "float64" or "uint8", got dtype={dtype!r}.')
     block_bytes = byte_count("memory", memory)
     skip = _integer("skip_bad_rows", skip_bad_rows, 0)
     columns = None if n_features is None else _integer("n_features", n_features, 1)
@@ -105,8 +107,10 @@ def open(  # noqa: A001 - the name is the public one, and is used as maxmargin.o
     if paths is None:
         assert not isinstance(data, (str, os.PathLike))  # which are paths
         _refuse("an iterable of batches", format=format, label=label, labels=labels)
-        return FileSource(IterableInput(data, kind), block_bytes, kind, columns, cache, progress)
+        return FileSource(IterableInput(data, kind, columns), block_bytes, kind, columns, cache, progress)
     chosen = format or _format_of(paths)
+    if kind == np.uint8 and chosen not in ("numpy", "blocks"):
+        raise ParameterError('dtype="uint8" is for arrays of bytes: NumPy files and batches. Use "float32" here.')
     if chosen not in FORMATS:
         raise unknown_name("format", format, FORMATS)
     rows: Input
@@ -133,6 +137,8 @@ def open(  # noqa: A001 - the name is the public one, and is used as maxmargin.o
         _refuse("NumPy files", label=label)
         rows = ArrayFileInput(paths, kind, labels)
         plain = plain_matrices(paths)
+        for matrix in plain or ():
+            check_bytes(kind, matrix.dtype, str(matrix.path))
         if plain is not None and columns in (None, plain[0].n_columns):
             return ArrayFileSource(rows, plain, block_bytes, kind)
     else:
@@ -168,15 +174,16 @@ def _matching(path: Path) -> list[Path]:
 
 
 def _format_of(paths: list[Path]) -> str:
-    formats = {_format_of_name(path) for path in paths}
+    formats = {format_by_ending(path) for path in paths}
     if len(formats) > 1:
         raise DataError(f"the files have several formats: {', '.join(sorted(formats))}. Open them one kind at a time.")
     return formats.pop()
 
 
-def _format_of_name(path: Path) -> str:
+def format_by_ending(path: Path) -> str:
+    """The format that the ending of a name promises, in front of that of a compression."""
     endings = [ending.lower() for ending in path.suffixes]
-    if endings and endings[-1] in _COMPRESSED:
+    if endings and endings[-1] in COMPRESSED:
         endings.pop()
     return _FORMATS.get(endings[-1], "libsvm") if endings else "libsvm"
 

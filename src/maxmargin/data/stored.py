@@ -15,22 +15,21 @@ from numpy.typing import NDArray
 
 from maxmargin._types import Labels, Vector
 from maxmargin.data.block_file import BlockBuffers, BlockFile
-from maxmargin.data.pulled import PulledSource
+from maxmargin.data.counted import CountedSource
+from maxmargin.data.labels import too_many_labels
 from maxmargin.data.source import Block
 from maxmargin.errors import DataError
 
 
-class StoredSource(PulledSource):
+class StoredSource(CountedSource):
     """The rows of a block file; what it is called, and how it comes about, is for the kinds below to say."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._file: BlockFile | None = None
         self._closed = False
         self._codes: NDArray[Any] | None = None
-        self._lock = threading.Lock()
         self._building = threading.Lock()
-        self._bytes_read = 0
-        self._rows_read = 0
 
     def __repr__(self) -> str:
         if self._file is None:
@@ -103,21 +102,6 @@ class StoredSource(PulledSource):
         with self.path.open("rb") as blocks:
             shutil.copyfileobj(blocks, file, 1 << 20)
 
-    @property
-    def bytes_read(self) -> int:
-        """Bytes read from files so far, those of the first pass included."""
-        return self._bytes_read
-
-    @property
-    def rows_read(self) -> int:
-        """Rows read so far, those of the first pass included."""
-        return self._rows_read
-
-    def _count(self, bytes_read: int, rows: int) -> None:
-        with self._lock:
-            self._bytes_read += bytes_read
-            self._rows_read += rows
-
     def span(self, k: int) -> tuple[int, int]:
         """First row of block k, and the first after it."""
         return self._opened.span(k)
@@ -161,10 +145,7 @@ class StoredSource(PulledSource):
         """The block file, or an error where the labels are too many to be classes."""
         file = self._labelled()
         if not file.labels.complete:
-            raise DataError(
-                f"{self!r} has more than {len(file.labels.values):,} different labels, too many for classes. "
-                "Train a regressor, or look whether the right column is the label."
-            )
+            raise too_many_labels(self, file.labels)
         return file
 
     def _labelled(self) -> BlockFile:

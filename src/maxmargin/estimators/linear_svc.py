@@ -19,13 +19,12 @@ from maxmargin.estimators.machine import all_or_nothing
 from maxmargin.estimators.margins import Margins, margins_of
 from maxmargin.estimators.parameters import check_choice, check_cost, check_dual, check_finite_cost, check_penalty
 from maxmargin.estimators.starting import starting_points
-from maxmargin.estimators.streaming import as_source, check_not_streamed, is_streamed, streamed_classes, train_on_source
+from maxmargin.estimators.streaming import check_not_streamed, fit_classifier_on_source, is_streamed, rows_in_memory
 from maxmargin.estimators.validation import check_known_labels, check_labels, check_same_length, check_weights
-from maxmargin.estimators.weights import present_classes
+from maxmargin.estimators.weights import Factors, present_classes
 from maxmargin.losses import CrammerSinger, HardMargin, Hinge, Loss, SquaredHinge
 from maxmargin.penalties import L1, L2, Penalty
-from maxmargin.problems import AllClasses, OneVersusRest, Pair, Specification, Task, is_source
-from maxmargin.problems.streamed import row_weights
+from maxmargin.problems import AllClasses, OneVersusRest, Pair, Specification, Task
 from maxmargin.solvers import Solver
 from maxmargin.solvers.choose import for_all_classes
 from maxmargin.solvers.suited import check_suited
@@ -71,9 +70,10 @@ class LinearSVC(ClassifierMixin, SparseCoefficients):  # type: ignore[misc]  # s
         lectures' solvers end after a number of passes. The model so far, with its certificate, is the
         result.
     stream, memory
-        For data larger than memory: the trainer of a fit from a source, "cached-loops" (which None means there),
-        "selective-block" or "block", and the bytes of rows that it keeps at a time, such as "2GB"; 1 GB when None. The
-        multipliers of all rows are kept besides. A trainer by its name takes arrays, too.
+        For data larger than memory: the trainer of a fit from a source, "cached-loops", "selective-block" or "block",
+        and the bytes of rows that it keeps at a time, such as "2GB"; 1 GB when None. The multipliers of all rows are
+        kept besides. None trains in memory where a third of `memory` holds all rows, else by "cached-loops". A trainer
+        by its name takes arrays, too. It ends after 1,000 passes where `max_iter` says nothing.
     checkpoint
         Directory where a fit from a source is saved every so often, and from which it goes on after it was killed.
     n_jobs
@@ -171,6 +171,7 @@ class LinearSVC(ClassifierMixin, SparseCoefficients):  # type: ignore[misc]  # s
             Factor on C of each row; weight 2 is the row twice, weight 0 its absence. A class of which all rows have
             weight 0 is absent.
         """
+        X, y, sample_weight = rows_in_memory(self, X, y, sample_weight)
         if is_streamed(self, X):
             return self._fit_source(X, y, sample_weight)
         return self._fit_from(X, y, sample_weight, self._last_fit())
@@ -185,19 +186,12 @@ class LinearSVC(ClassifierMixin, SparseCoefficients):  # type: ignore[misc]  # s
                 f"a source is trained with penalty='l2' and multi_class='ovr', got penalty={self.penalty!r} and "
                 f"multi_class={self.multi_class!r}."
             )
-        if not is_source(X):
-            X, y = self._check_linear_input(X, reset=True), check_labels(y)[0]
-        source = as_source(self, X, y, sample_weight)
-        weight = row_weights(source)
-        classes, factors = streamed_classes(self.class_weight, source, weight)
-        specifications = [
-            Specification(task, _LOSSES[self.loss], C, intercept, class_weight=factors)
-            for task in _tasks_of(classes, together=False)
-        ]
-        training = train_on_source(self, source, specifications, weight)
-        self.classes_ = classes
-        self._store_points(training.points)
-        self._conclude(training, self._points())
+
+        def specifications(classes: Labels, factors: Factors) -> list[Specification]:
+            tasks = _tasks_of(classes, together=False)
+            return [Specification(task, _LOSSES[self.loss], C, intercept, class_weight=factors) for task in tasks]
+
+        fit_classifier_on_source(self, X, y, sample_weight, specifications)
         return self
 
     @all_or_nothing

@@ -13,7 +13,7 @@ from maxmargin.estimators.linear_machine import LinearMachine
 from maxmargin.estimators.machine import Training, all_or_nothing
 from maxmargin.estimators.parameters import check_choice, check_dual, check_epsilon, check_finite_cost
 from maxmargin.estimators.starting import starting_points
-from maxmargin.estimators.streaming import as_source, check_not_streamed, is_streamed, train_on_source
+from maxmargin.estimators.streaming import as_source, check_not_streamed, is_streamed, rows_in_memory, train_on_source
 from maxmargin.estimators.validation import check_numbers, check_same_length, check_weights
 from maxmargin.losses import EpsilonInsensitive, SquaredEpsilonInsensitive
 from maxmargin.problems import Regression, Specification, is_source
@@ -97,6 +97,7 @@ class LinearSVR(RegressorMixin, LinearMachine):  # type: ignore[misc]  # scikit-
 
     def fit(self, X: Rows, y: Labels | None = None, sample_weight: Vector | None = None) -> LinearSVR:
         """Train on rows X with targets y, or on a source alone; `sample_weight` is a factor on C of each row."""
+        X, y, sample_weight = rows_in_memory(self, X, y, sample_weight)
         if is_streamed(self, X):
             return self._fit_source(X, y, sample_weight)
         return self._fit_from(X, y, sample_weight, self._last_fit())

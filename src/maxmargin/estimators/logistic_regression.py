@@ -16,11 +16,10 @@ from maxmargin.estimators.linear_machine import SparseCoefficients
 from maxmargin.estimators.machine import all_or_nothing
 from maxmargin.estimators.parameters import check_dual, check_finite_cost, check_penalty
 from maxmargin.estimators.softmax_regression import ProbabilityMachine
-from maxmargin.estimators.streaming import as_source, is_streamed, streamed_classes, train_on_source
-from maxmargin.estimators.validation import check_labels
+from maxmargin.estimators.streaming import fit_classifier_on_source, is_streamed, rows_in_memory
+from maxmargin.estimators.weights import Factors
 from maxmargin.penalties import L1
-from maxmargin.problems import Specification, is_source
-from maxmargin.problems.streamed import row_weights
+from maxmargin.problems import Specification
 from maxmargin.solvers import Solver
 
 
@@ -144,6 +143,7 @@ class LogisticRegression(ProbabilityMachine, SparseCoefficients):
 
     def fit(self, X: Rows, y: Labels | None = None, sample_weight: Vector | None = None) -> ProbabilityMachine:
         """Train on rows X with labels y, as `ProbabilityMachine.fit` does; or on a source of two classes alone."""
+        X, y, sample_weight = rows_in_memory(self, X, y, sample_weight)
         if is_streamed(self, X):
             return self._fit_source(X, y, sample_weight)
         return super().fit(X, np.asarray(y), sample_weight)
@@ -153,22 +153,17 @@ class LogisticRegression(ProbabilityMachine, SparseCoefficients):
         """Train on a source, or on arrays with the trainer of one."""
         self._check_choices()
         C, intercept = check_finite_cost(self.C), self._intercept()
-        if not is_source(X):
-            X, y = self._check_linear_input(X, reset=True), check_labels(y)[0]
-        source = as_source(self, X, y, sample_weight)
-        weight = row_weights(source)
-        classes, factors = streamed_classes(self.class_weight, source, weight)
-        if len(classes) > 2 or self.penalty == "l1" or self.l1_ratio == 1:
-            raise ParameterError(
-                f"a source is trained for two classes and the L2 penalty, got {len(classes)} classes and "
-                f"penalty={self.penalty!r}, l1_ratio={self.l1_ratio!r}. Where all rows fit in memory, "
-                "`source.head(source.n_rows)` gives arrays, which have no such limit."
-            )
-        specification = self._specification(classes.tolist(), C, intercept, factors)
-        training = train_on_source(self, source, [specification], weight)
-        self.classes_ = classes
-        self._store_points(training.points)
-        self._conclude(training, self._points())
+
+        def specifications(classes: Labels, factors: Factors) -> list[Specification]:
+            if len(classes) > 2 or self.penalty == "l1" or self.l1_ratio == 1:
+                raise ParameterError(
+                    f"a source is trained for two classes and the L2 penalty, got {len(classes)} classes and "
+                    f"penalty={self.penalty!r}, l1_ratio={self.l1_ratio!r}. Where all rows fit in memory, "
+                    "`source.head(source.n_rows)` gives arrays, which have no such limit."
+                )
+            return [self._specification(classes.tolist(), C, intercept, factors)]
+
+        fit_classifier_on_source(self, X, y, sample_weight, specifications)
         return self
 
     def _check_choices(self) -> None:

@@ -18,7 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 from maxmargin import errors
 from maxmargin._types import Labels, Rows, Vector
 from maxmargin.backends.threads import thread_count
-from maxmargin.certificates import Certificate, Point, combine
+from maxmargin.certificates import Certificate, Point
 from maxmargin.errors import ParameterError
 from maxmargin.estimators.callbacks import CallbackSupportMixin, FitCallbacks, callbacks_of
 from maxmargin.estimators.diagrams import CertifiedDiagram
@@ -148,7 +148,7 @@ class Machine(CertifiedDiagram, CallbackSupportMixin, BaseEstimator):  # type: i
     def _conclude(self, training: Training, points: Sequence[Point]) -> None:
         """Store certificate and history, say once what is short of the tolerance, and let Ctrl-C go on."""
         self.__dict__.pop("_makes_no_claim", None)
-        self._certificate = combine(training.certificates).about(points)
+        self._certificate = training.certificate.about(points)
         self.history_ = training.histories[0] if len(training.histories) == 1 else list(training.histories)
         self.n_iter_ = self._iterations([int(part.passes) for part in training.certificates])
         training.on_end()

@@ -35,6 +35,7 @@ from maxmargin.estimators.explanation import Explanation
 from maxmargin.estimators.machine import all_or_nothing
 from maxmargin.estimators.smoothing import Scores
 from maxmargin.estimators.validation import check_finite, check_same_length, check_weights, our_errors
+from maxmargin.problems import is_source
 
 
 class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
@@ -53,7 +54,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         A row of weight 2 is the row twice, of weight 0 its absence.
         """
         self._check_parameters()
-        if hasattr(X, "block") and hasattr(X, "n_blocks"):
+        if is_source(X):
             if y is not None or sample_weight is not None:
                 raise ParameterError("a source brings its own labels and weights; give fit nothing but the source.")
             self._learn_source(X)
@@ -201,6 +202,8 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
 
     def _learn_source(self, source: Source) -> None:
         """One pass over a source; classes may turn up in any block."""
+        if hasattr(source, "require_labels"):  # rows in memory have labels, files may have none
+            source.require_labels()
         counted = False
         for k, block in enumerate(blocks(source)):
             labels = _labels(block.y)

@@ -86,7 +86,8 @@ class ProgressLine:
 
     def check(self, number: int, history: History) -> None:
         """Its solver has looked at the gap."""
-        self.shares[number] = max(self.shares[number], self._share(number, history.relative_gap))
+        short = max(history.relative_gap, history.violation or 0.0)
+        self.shares[number] = max(self.shares[number], self._share(number, short))
         self.said[number] = self._words(history) + self._rates()
         self.show(number, self.said[number] + self._left(), final=False)
 
@@ -111,7 +112,8 @@ class ProgressLine:
         shown = f"{gap:.1e}" if math.isfinite(gap) else "not known"
         if history.estimated[-1]:  # a sum of losses seen at different times, which may even fall below the dual
             shown = f"about {max(gap, 0.0):.1e}"
-        return f"{history.passes[-1]:.0f} passes, gap {shown} (tol {self.tol:.0e})"
+        violation = "" if history.violation is None else f", KKT {history.violation:.1e}"
+        return f"{history.passes[-1]:.0f} passes, gap {shown}{violation} (tol {self.tol:.0e})"
 
     def _rates(self) -> str:
         """How fast rows are read, where they come from a source."""

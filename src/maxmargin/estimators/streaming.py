@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,10 +17,10 @@ from maxmargin.data import ArraySource
 from maxmargin.errors import ParameterError, unknown_name
 from maxmargin.estimators.machine import Machine, Training
 from maxmargin.estimators.parameters import check_memory, check_seed
-from maxmargin.estimators.validation import check_same_length, check_weights
+from maxmargin.estimators.validation import check_labels, check_same_length, check_weights
 from maxmargin.estimators.weights import Factors, present_classes
 from maxmargin.problems import Solution, Specification, StreamedProblem, is_source
-from maxmargin.problems.streamed import class_table
+from maxmargin.problems.streamed import class_table, row_weights
 
 STREAMS = {
     "block": ("stream_block", "BlockMinimisation"),
@@ -29,6 +29,25 @@ STREAMS = {
 }
 """File and class of each trainer."""
 _DEFAULT = "cached-loops"
+
+
+_ARRAYS = 3  # rows that take no more than this part of the memory are trained on as arrays
+_MEMORY = 10**9
+
+
+def rows_in_memory(
+    machine: Any, X: Any, y: Labels | None, sample_weight: Vector | None
+) -> tuple[Any, Labels | None, Vector | None]:
+    """The arrays of a source that fits into the memory well, where no trainer is asked for; else what was given."""
+    if not is_source(X) or machine.stream is not None or machine.checkpoint is not None:
+        return X, y, sample_weight
+    if y is not None or sample_weight is not None or not hasattr(X, "require_labels"):
+        return X, y, sample_weight
+    X.require_labels()
+    if _ARRAYS * X.n_bytes > (check_memory(machine.memory) or _MEMORY):
+        return X, y, sample_weight
+    weight = row_weights(X)
+    return *X.head(X.n_rows), weight
 
 
 def is_streamed(machine: Any, X: Any) -> bool:
@@ -57,6 +76,8 @@ def as_source(machine: Any, X: Any, y: Any, sample_weight: Any) -> Any:
     if is_source(X):
         if y is not None or sample_weight is not None:
             raise ParameterError("a source brings its own targets and weights; give fit nothing but the source.")
+        if hasattr(X, "require_labels"):  # before the first pass, which the next line begins
+            X.require_labels()
         machine.n_features_in_ = int(X.n_features)
         return X
     weight = check_weights(sample_weight, len(y))
@@ -70,8 +91,31 @@ def streamed_classes(class_weight: Any, source: Any, weight: Vector | None) -> t
     Each class counts as one row with the weight of all its rows, which is all that the factors depend on.
     """
     table = class_table(source)
+    check_labels(table.classes)
     mass = np.bincount(table.codes, weights=weight, minlength=len(table.classes)).astype(np.float64)
     return present_classes(class_weight, table.classes, table.classes, mass)
+
+
+def fit_classifier_on_source(
+    machine: Any,
+    X: Any,
+    y: Labels | None,
+    sample_weight: Vector | None,
+    specifications: Callable[[Labels, Factors], list[Specification]],
+) -> None:
+    """Train a linear classifier on a source, or on arrays with the trainer of one, and store what was found.
+
+    `specifications` tells the sub-problems of the classes, given the factors on their costs.
+    """
+    if not is_source(X):
+        X, y = machine._check_linear_input(X, reset=True), check_labels(y)[0]
+    source = as_source(machine, X, y, sample_weight)
+    weight = row_weights(source)
+    classes, factors = streamed_classes(machine.class_weight, source, weight)
+    training = train_on_source(machine, source, specifications(classes, factors), weight)
+    machine.classes_ = classes
+    machine._store_points(training.points)
+    machine._conclude(training, machine._points())
 
 
 def train_on_source(
@@ -91,7 +135,7 @@ def train_on_source(
             found = solver.solve(problem, keeper)
             ended.append(found.status)
         certificates = [_certificate(problem, p, found, solver.tol) for p in range(len(specifications))]
-        training = Training(tuple(certificates), tuple(found.histories))
+        training = Training(tuple(certificates), tuple(found.histories), in_same_passes=True)
     return training if callbacks is None else replace(training, on_end=callbacks.finish)
 
 

@@ -31,7 +31,7 @@ from maxmargin.backends.threads import (
     thread_count,
     undisturbed,
 )
-from maxmargin.certificates import Certificate, Point, certify
+from maxmargin.certificates import Certificate, Point, certify, combine
 from maxmargin.data import count_rows
 from maxmargin.errors import NotSeparableError
 from maxmargin.estimators.progress import Watch
@@ -62,6 +62,16 @@ class Training:
     histories: tuple[History, ...]
     on_end: Callable[[], None] = _nothing
     """What waits for the end of the fit, when the estimator holds its attributes."""
+    in_same_passes: bool = False
+    """Whether the sub-problems were trained in the same passes, which then count once."""
+
+    @property
+    def certificate(self) -> Certificate:
+        """One certificate for all sub-problems."""
+        total = combine(self.certificates)
+        if not self.in_same_passes:
+            return total
+        return replace(total, passes=self.certificates[0].passes, seconds=self.certificates[0].seconds)
 
     @property
     def points(self) -> list[Point]:

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from maxmargin._types import Matrix, RowIndex, Rows
 from maxmargin.data import as_double, count_rows, take_rows
@@ -78,14 +79,16 @@ class Nystroem(Transformer):
             vars(self).pop(name, None)
 
     def fit(self, X: Rows, y: Any = None) -> Nystroem:
-        """Choose landmarks among the rows of X, every row with the same probability."""
-        rows = as_any_rows(X)
-        n_rows = count_rows(rows)
+        """Choose landmarks among the rows of X, an array or a source, every row with the same probability."""
+        from_source = hasattr(type(X), "scan")
+        rows = X if from_source else as_any_rows(X)
+        n_rows = len(X) if from_source else count_rows(rows)
         if n_rows == 0:
             raise DataError("Nystroem chooses landmarks among the rows of X, and X has none.")
         drawn = np.random.default_rng(self.random_state).permutation(n_rows)[: self.n_components]
         self.component_indices_: RowIndex = np.sort(drawn)
-        self.components_ = as_double(take_rows(rows, self.component_indices_))
+        chosen = _rows_of_source if from_source else take_rows
+        self.components_ = as_double(chosen(rows, self.component_indices_))
         self.normalization_ = _inverse_root(np.asarray(self.kernel.block(self.components_, self.components_)))
         return self
 
@@ -106,6 +109,16 @@ class Nystroem(Transformer):
     def output_features(self, d: int) -> int:
         """Count the features, which do not depend on d: one a landmark."""
         return len(self.normalization_) if hasattr(self, "normalization_") else self.n_components
+
+
+def _rows_of_source(source: Any, chosen: RowIndex) -> Rows:
+    """The chosen rows, whose numbers increase, in one pass over a source."""
+    parts = []
+    for block in source.scan():
+        first, last = np.searchsorted(chosen, [block.start, block.start + block.X.shape[0]])
+        if last > first:
+            parts.append(take_rows(block.X, chosen[first:last] - block.start))  # copied: the block is overwritten
+    return sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.concatenate(parts)
 
 
 def _inverse_root(K: Matrix) -> Matrix:

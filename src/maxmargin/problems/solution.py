@@ -38,6 +38,8 @@ class History:
     gap: list[float] = field(default_factory=list)
     estimated: list[bool] = field(default_factory=list)
     """Which checks added up losses of rows seen at different times, as the trainers of streams do between passes."""
+    violation: float | None = field(default=None, repr=False, compare=False)
+    """KKT violation at the last check, where the solver knows it."""
     _begun: float = field(default_factory=time.perf_counter, repr=False, compare=False)
 
     def __len__(self) -> int:
@@ -53,8 +55,11 @@ class History:
         """Gap of the last check by the size of its primal value; infinite before the first check."""
         return self.gap[-1] / max(abs(self.primal[-1]), 1e-300) if self.gap else np.inf
 
-    def record(self, passes: float, primal: float, dual: float, *, estimated: bool = False) -> None:
+    def record(
+        self, passes: float, primal: float, dual: float, *, estimated: bool = False, violation: float | None = None
+    ) -> None:
         """Add one check, and tell the listener of this thread if there is one."""
+        self.violation = violation
         self.seconds.append(self.elapsed)
         self.passes.append(float(passes))
         self.primal.append(float(primal))

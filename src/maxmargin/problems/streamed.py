@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from maxmargin._types import Labels, Matrix, Rows, Vector
 from maxmargin.data import ArraySource, Block, as_double, as_rows
-from maxmargin.errors import DataError
+from maxmargin.errors import DataError, DataTypeError
 from maxmargin.losses import Loss
 from maxmargin.problems.intercept import Intercept
 from maxmargin.problems.linear import LinearProblem
@@ -30,8 +30,8 @@ from maxmargin.problems.tasks import Regression
 
 
 def is_source(data: Any) -> TypeGuard[Any]:
-    """Whether data come in blocks, and not as an array."""
-    return hasattr(data, "n_blocks") and hasattr(data, "block")
+    """Whether data come in blocks, and not as an array. Their number is not asked for: a file would be read to tell."""
+    return hasattr(type(data), "block") and (hasattr(type(data), "n_blocks") or hasattr(data, "n_blocks"))
 
 
 class ClassTable(NamedTuple):
@@ -138,7 +138,12 @@ class StreamedProblem:
     @cached_property
     def targets(self) -> NDArray[Any]:
         """Number of the class of every row, or the number to be predicted."""
-        return np.asarray(self.source.y, dtype=np.float64) if self.is_regression else self._table.codes
+        if not self.is_regression:
+            return self._table.codes
+        y = np.asarray(self.source.y)
+        if y.dtype.kind not in "iufb":
+            raise DataTypeError(f"{self.source!r}: a regression needs numbers as targets, found {str(y[0])!r}.")
+        return y.astype(np.float64, copy=False)
 
     @cached_property
     def signs(self) -> Matrix:
@@ -181,13 +186,13 @@ class StreamedProblem:
         rows = slice(block.start, block.start + block.X.shape[0])
         weight = np.ones(block.X.shape[0]) if self.weight is None else self.weight[rows]
         if self.is_regression:
-            return StreamedRows(block.X, np.asarray(block.y, np.float64), self.first.C * weight, block.start)
+            return StreamedRows(block.X, self.targets[rows], self.first.C * weight, block.start)
         codes = self.targets[rows]
         cost = self.first.C * (weight * self.factors[codes])
         return StreamedRows(block.X, codes.astype(np.float64), cost, block.start)
 
     def buffers(self) -> Any:
-        """Memory for blocks, where the source can use the same again."""
+        """Memory for blocks, which tells its `n_bytes`, where the source can use the same again."""
         return self.source.buffers() if hasattr(self.source, "buffers") else None
 
     def sub_targets(self, p: int, target: Vector) -> Vector:
