@@ -3,7 +3,8 @@
 - Sections of NumPy's style become lists of terms, several names with one meaning together as they were written; so do
   names with their meanings below them that stand without a title.
 - Columns of words, such as the names of solvers, become a block of their own, as they stand.
-- Lines after >>> become a block of code.
+- What a section says without a name or a type, such as "Returns: the axes", is a paragraph.
+- Lines after >>> become a block of code; a line of output that a doctest writes as <BLANKLINE> is empty.
 - The signs < and * stay what they are; Markdown would take them for its own.
 """
 
@@ -59,7 +60,9 @@ def _terms(text: str, section: str) -> str:
     for piece in filter(None, pieces):
         term, _, meaning = ("", "", piece) if piece.startswith(" ") else piece.partition("\n")
         words = _paragraph(textwrap.dedent(meaning).rstrip("\n"))
-        if term:
+        if term and not words:
+            terms.append(_paragraph(term))
+        elif term:
             terms.append(f"{_term(term, section)}\n:   {textwrap.indent(words, '    ').lstrip()}")
         else:
             terms.append(textwrap.indent(words, "    " + " " * _excess(meaning)))
@@ -83,7 +86,7 @@ def _paragraph(text: str) -> str:
     if text.startswith("    "):  # a block already
         return text
     if text.startswith(">>>"):
-        return f"```pycon\n{text}\n```"
+        return f"```pycon\n{text.replace('<BLANKLINE>', '').rstrip()}\n```"
     if 2 * sum(_COLUMNS.search(line) is not None for line in lines) >= len(lines):
         return textwrap.indent(text, "    ")
     return "\n".join(map(_escaped, lines))

@@ -18,13 +18,13 @@ rng = np.random.default_rng(4)
 labels = np.repeat([-1, 1], 12)
 noise = rng.normal(size=(24, 2))
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(10, 5), layout="constrained")
+figure, (left, right) = plt.subplots(1, 2, figsize=(12, 4.6), layout="constrained")
 for ax, distance, C, title in ((left, 2.2, np.inf, "Separable, C = ∞"), (right, 1.0, 1.0, "Overlapping, C = 1")):
     points = noise + distance * labels[:, None] * [0.8, 0.6]
     model = SVC(kernel="linear", C=C).fit(points, labels)
     width = 2.0 / np.linalg.norm(model.coef_)
     plot.boundary(model, points, labels, ax, title=f"{title}: margin {width:.2f} wide")
-    ax.set_aspect("equal")
+    ax.set(aspect="equal", anchor="N")
 
 if len(sys.argv) > 1:
     plt.savefig(sys.argv[1])

@@ -15,6 +15,7 @@ from sklearn.datasets import load_iris
 
 from maxmargin import DecisionTreeClassifier, plot
 from maxmargin.plot.colours import palette_of
+from maxmargin.plot.key import key_above
 
 iris = load_iris()
 petals, species = iris.data[:, 2:], iris.target
@@ -45,7 +46,7 @@ cut(0, low, high, depth=0)
 for number, (name, marker) in enumerate(zip(iris.target_names, "os^", strict=True)):
     left.scatter(*petals[species == number].T, s=14, marker=marker, color=colours.one(number), label=name)
 left.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), xlabel=names[0], ylabel=names[1])
-left.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=3, frameon=False)
+key_above(left)
 
 plot.tree(model, right, feature_names=names, class_names=iris.target_names)
 

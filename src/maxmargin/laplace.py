@@ -70,7 +70,7 @@ def lambda_from_prior(sigma: float, scale: float) -> float:
 
 
 def alpha_from_prior(sigma: float, scale: float, n: int) -> float:
-    """Alpha of `Lasso` on n rows (the sum of their weights) whose weights are most probable.
+    """The `alpha` of `Lasso` on n rows (the sum of their weights) whose weights are most probable.
 
     >>> alpha_from_prior(sigma=2.0, scale=0.5, n=100)
     0.08

@@ -83,7 +83,7 @@ class L2(Penalty):
         return 0.5 * self.strength * float(np.sum(np.square(w - v / self.strength)))
 
     def proximal_step(self, w: Vector, step: float) -> Vector:
-        """W shrunk towards zero by a constant factor."""
+        """The weights w shrunk towards zero by a constant factor."""
         return w / (1.0 + step * self.strength)
 
 

@@ -61,7 +61,7 @@ class Loss(ABC):
 
     @abstractmethod
     def value(self, z: Vector) -> Vector:
-        """l(z)."""
+        """The loss l(z)."""
 
     @abstractmethod
     def subgradient(self, z: Vector) -> Vector:
@@ -69,11 +69,11 @@ class Loss(ABC):
 
     @abstractmethod
     def conjugate(self, u: Vector) -> Vector:
-        """l*(u) = sup over z of u z - l(z); infinite outside its domain."""
+        """The conjugate l*(u), the largest u z - l(z) over all z; infinite outside its domain."""
 
     @abstractmethod
     def score_value(self, f: Vector, y: Vector) -> Vector:
-        """l_y(f), the loss of a row with score f and target y."""
+        """The loss l_y(f) of a row with score f and target y."""
 
     @abstractmethod
     def score_slope(self, f: Vector, y: Vector) -> Vector:
@@ -81,7 +81,7 @@ class Loss(ABC):
 
     @abstractmethod
     def score_conjugate(self, v: Vector, y: Vector) -> Vector:
-        """l_y*(v)."""
+        """The conjugate of l_y at v."""
 
     @abstractmethod
     def score_violation(self, f: Vector, v: Vector, y: Vector) -> Vector:
@@ -93,11 +93,11 @@ class Loss(ABC):
 
     @abstractmethod
     def multipliers(self, beta: Vector, y: Vector) -> Vector:
-        """Alpha of the coefficients beta."""
+        """Multipliers alpha that belong to the coefficients beta."""
 
     @abstractmethod
     def coefficients(self, alpha: Vector, y: Vector) -> Vector:
-        """Beta of the multipliers alpha, so that w = sum_i beta_i phi(x_i)."""
+        """Coefficients beta that belong to the multipliers alpha, so that w = sum_i beta_i phi(x_i)."""
 
     def dual_box(self, C: Vector) -> DualBox | None:
         """The quadratic pieces of the dual, or None where the conjugate is not quadratic."""
@@ -140,22 +140,22 @@ class CurveLoss(Loss):
 
 
 class MarginLoss(CurveLoss):
-    """l(y f) with labels -1 and +1."""
+    """A loss l(y f) of the margin, with labels -1 and +1."""
 
     def score_value(self, f: Vector, y: Vector) -> Vector:
-        """l(y f)."""
+        """The loss l(y f)."""
         return self.value(y * f)
 
     def score_slope(self, f: Vector, y: Vector) -> Vector:
-        """Y l'(y f)."""
+        """The slope y l'(y f)."""
         return y * self.subgradient(y * f)
 
     def score_curvature(self, f: Vector, y: Vector) -> Vector:
-        """l''(y f), because y^2 = 1."""
+        """The second derivative l''(y f), because y^2 = 1."""
         return self.curvature(y * f)
 
     def score_conjugate(self, v: Vector, y: Vector) -> Vector:
-        """l*(y v)."""
+        """The conjugate l*(y v)."""
         return self.conjugate(y * v)
 
     def score_violation(self, f: Vector, v: Vector, y: Vector) -> Vector:
@@ -163,31 +163,31 @@ class MarginLoss(CurveLoss):
         return self.violation(y * f, y * v)
 
     def multipliers(self, beta: Vector, y: Vector) -> Vector:
-        """Alpha = y beta."""
+        """Multipliers alpha = y beta."""
         return y * beta
 
     def coefficients(self, alpha: Vector, y: Vector) -> Vector:
-        """Beta = y alpha."""
+        """Coefficients beta = y alpha."""
         return y * alpha
 
 
 class ResidualLoss(CurveLoss):
-    """l(f - y) with real targets."""
+    """A loss l(f - y) of the residual, with real targets."""
 
     def score_value(self, f: Vector, y: Vector) -> Vector:
-        """l(f - y)."""
+        """The loss l(f - y)."""
         return self.value(f - y)
 
     def score_slope(self, f: Vector, y: Vector) -> Vector:
-        """l'(f - y)."""
+        """The slope l'(f - y)."""
         return self.subgradient(f - y)
 
     def score_curvature(self, f: Vector, y: Vector) -> Vector:
-        """l''(f - y)."""
+        """The second derivative l''(f - y)."""
         return self.curvature(f - y)
 
     def score_conjugate(self, v: Vector, y: Vector) -> Vector:
-        """Y v + l*(v)."""
+        """The conjugate y v + l*(v)."""
         return y * v + self.conjugate(v)
 
     def score_violation(self, f: Vector, v: Vector, y: Vector) -> Vector:
@@ -195,9 +195,9 @@ class ResidualLoss(CurveLoss):
         return self.violation(f - y, v)
 
     def multipliers(self, beta: Vector, y: Vector) -> Vector:
-        """Alpha = beta: one signed multiplier a row, alpha+ - alpha- of the textbooks."""
+        """Multipliers alpha = beta: one a row with a sign, alpha+ - alpha- of the textbooks."""
         return beta
 
     def coefficients(self, alpha: Vector, y: Vector) -> Vector:
-        """Beta = alpha."""
+        """Coefficients beta = alpha."""
         return alpha

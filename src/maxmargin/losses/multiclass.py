@@ -29,11 +29,11 @@ class MulticlassLoss(Loss):
         return int(np.max(y)) + 1 if self.n_classes is None else self.n_classes
 
     def multipliers(self, beta: Matrix, y: Vector) -> Matrix:
-        """Alpha = beta."""
+        """Multipliers alpha = beta."""
         return beta
 
     def coefficients(self, alpha: Matrix, y: Vector) -> Matrix:
-        """Beta = alpha."""
+        """Coefficients beta = alpha."""
         return alpha
 
 
