@@ -31,6 +31,7 @@ from scipy import sparse
 from maxmargin._loops.rows import CSRRows, DenseRows
 from maxmargin._loops.stream_rows import CachedRows, Room, fill_places, move_rows
 from maxmargin._types import Rows
+from maxmargin.backends.allocation import give_back_memory
 from maxmargin.errors import ParameterError
 from maxmargin.problems.streamed import StreamedRows, rows_of
 
@@ -114,6 +115,7 @@ class RowCache:
         """Forget all rows, and the memory they lie in until it is asked for again."""
         self.clear()
         self._cached = None
+        give_back_memory()
 
     def of_state(self, *states: State) -> list[Segment]:
         """Segments in one of the states."""

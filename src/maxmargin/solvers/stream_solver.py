@@ -46,6 +46,7 @@ _LOSSES = (Hinge, SquaredHinge, EpsilonInsensitive, SquaredEpsilonInsensitive, L
 _MEMORY = 10**9
 _IN_PASSING = 12  # this part of the memory is left for what is computed in passing
 _AT_MOST = 4  # this part, where blocks are so large beside the memory that they would leave too little for rows
+_MARKS = 2  # bytes a row: whether it is in the cache, and whether it was seen in this pass
 _FOR_READERS = 8  # this part of the memory, at most, is for all readers but the first
 _ROUNDS = 1000
 _STRICTER = 0.5  # factor on what an estimate must reach after one that was wrong
@@ -142,6 +143,7 @@ class Training:
         self.buffers = self._new_buffers()
         first = problem.read(0, self.buffers[0])
         in_hand = self.memory // _IN_PASSING + sum(getattr(one, "n_bytes", 0) for one in self.buffers)
+        in_hand += _MARKS * problem.n_rows
         self.cache = RowCache(self.memory - min(in_hand, self.memory // _AT_MOST), first.X, problem.n_rows)
         size = float(np.sqrt(np.mean(squared_norms(rows_of(first.X))))) or 1.0
         self.point = StreamedPoint.zero(problem, size, solver.random_state)
