@@ -248,22 +248,33 @@ def draw(found: dict[str, dict[str, Run]], path: Path) -> None:
 
     matplotlib.use("agg")
     from matplotlib import pyplot as plt
+    from matplotlib import ticker
+    from matplotlib.lines import Line2D
 
     figure, panels = plt.subplots(1, len(found), figsize=(4.2 * len(found), 3.6), squeeze=False, layout="constrained")
+    titles = list(dict.fromkeys(title for runs in found.values() for title in runs))
     for panel, (name, runs) in zip(panels[0], found.items(), strict=True):
-        for k, (title, one) in enumerate(runs.items()):
+        for title, one in runs.items():
             gaps = np.abs(np.array(one.history.gap)) / np.abs(one.history.primal)
-            panel.loglog(one.history.seconds, gaps, color=f"C{k}", label=title, linewidth=1.5)
+            panel.loglog(one.history.seconds, gaps, color=f"C{titles.index(title)}", linewidth=1.5)
+        panel.xaxis.set_major_locator(ticker.LogLocator(subs=(1.0, 2.0, 5.0)))
+        panel.xaxis.set_major_formatter(ticker.FormatStrFormatter("%g"))
+        panel.xaxis.set_minor_formatter(ticker.NullFormatter())
         panel.axhline(GAP, color="grey", linewidth=0.8, linestyle=":")
         panel.set_title(name)
         panel.set_xlabel("seconds")
     panels[0, 0].set_ylabel("relative gap, as estimated after each pass")
-    panels[0, -1].legend(frameon=False, fontsize="small")
+    lines = [Line2D([], [], color=f"C{k}", label=title) for k, title in enumerate(titles)]
+    panels[0, -1].legend(handles=lines, frameon=False, fontsize="small")
     figure.savefig(path, dpi=110)
 
 
 def _sizes(text: str) -> list[float]:
     return [float(part) for part in text.split(",")]
+
+
+def _for_each(given: list[float], tables: list[str]) -> list[float]:
+    return given * len(tables) if len(given) == 1 else given
 
 
 def main(arguments: Sequence[str] = ()) -> None:
@@ -272,7 +283,9 @@ def main(arguments: Sequence[str] = ()) -> None:
     parser.add_argument("--only", type=names(TABLES), default=list(TABLES), help="tables, with commas between them")
     parser.add_argument("--parts", type=names(PARTS), default=list(PARTS), help=", ".join(PARTS))
     parser.add_argument("--megabytes", type=_sizes, default=[20.0], help="size of all tables, or of each, with commas")
-    parser.add_argument("--limit", type=float, default=5.0, help="seconds for each trainer")
+    parser.add_argument(
+        "--limit", type=_sizes, default=[5.0], help="seconds for each trainer; one limit, or one a table"
+    )
     parser.add_argument("--folder", type=Path, help="where the tables are kept for the next time")
     parser.add_argument("--write", metavar="NAME", help="write results/NAME.md and NAME.png")
     asked = parser.parse_args(list(arguments))
@@ -280,10 +293,10 @@ def main(arguments: Sequence[str] = ()) -> None:
     console.print(*about, sep="\n", highlight=False)
     sheets, found = [], {}
     with tempfile.TemporaryDirectory(prefix="maxmargin-streams-") as temporary:
-        sizes = asked.megabytes * len(asked.only) if len(asked.megabytes) == 1 else asked.megabytes
-        for name, megabytes in zip(asked.only, sizes, strict=True):
+        sizes, limits = (_for_each(given, asked.only) for given in (asked.megabytes, asked.limit))
+        for name, megabytes, limit in zip(asked.only, sizes, limits, strict=True):
             folder = asked.folder or Path(temporary)
-            sheet, found[name] = race(name, megabytes, asked.limit, folder, asked.parts)
+            sheet, found[name] = race(name, megabytes, limit, folder, asked.parts)
             sheets.append(sheet)
             console.print(sheet.for_terminal())
     results = [summary(found)] if "race" in asked.parts else []
