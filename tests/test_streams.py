@@ -541,8 +541,10 @@ def test_a_checkpoint_of_other_data_or_settings_or_a_damaged_one_is_refused(tmp_
     LinearSVC(**settings).fit(MemorySource(X, y))
     with pytest.raises(CheckpointError, match="its C is"):
         LinearSVC(**{**settings, "C": 0.2}).fit(MemorySource(X, y))
-    with pytest.raises(CheckpointError, match="loss"):
+    with pytest.raises(CheckpointError, match="its loss is 'SquaredHinge', here it is 'Hinge'"):
         LinearSVC(loss="hinge", **settings).fit(MemorySource(X, y))
+    with pytest.raises(CheckpointError, match="its intercept is 'free', here it is 'augmented by 1'"):
+        LinearSVC(intercept="augmented", **settings).fit(MemorySource(X, y))
     with pytest.raises(CheckpointError, match="fingerprint"):
         LinearSVC(**settings).fit(MemorySource(X + 1.0, y))
     with pytest.raises(CheckpointError, match="number of rows"):

@@ -132,7 +132,10 @@ class IterableInput:
         for number, item in enumerate(self._iterable):
             where = f"batch {number}"
             if not isinstance(item, tuple) or len(item) not in (2, 3):
-                raise DataTypeError(f"{where}: expected (X, y) or (X, y, weight), got {type(item).__name__}.")
+                raise DataTypeError(
+                    f"{where}: expected (X, y) or (X, y, weight), got {type(item).__name__}. All rows in one batch are "
+                    "[(X, y)]."
+                )
             X, y = self._rows(item[0], where), item[1]
             if X.ndim != 2:
                 raise DataError(f"{where}: X must be a matrix with one row a vector, got an array of shape {X.shape}.")

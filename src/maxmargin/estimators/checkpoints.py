@@ -22,11 +22,12 @@ from scipy import sparse
 
 from maxmargin.errors import CheckpointError, ModelFileError
 from maxmargin.models import read_record, write_record
-from maxmargin.problems import StreamedProblem
+from maxmargin.problems import Intercept, StreamedProblem
 from maxmargin.solvers.stream_blocks import Place
 from maxmargin.solvers.stream_point import StreamedPoint
 
 _FILE = "checkpoint.maxmargin"
+_FINGERPRINT = "fingerprint of the data"
 _FIRST_SECONDS, _MOST_SECONDS = 0.25, 60.0  # between two checkpoints; the time doubles from the first to the last
 _SHARE = 20.0  # a checkpoint is not written before that many times its own time has gone by
 
@@ -57,10 +58,13 @@ class Checkpoints:
                 f"{self.path} is damaged or is no checkpoint ({error}). Delete it to begin anew."
             ) from error
         for name, found in self.described.items():
-            if described.get(name) != found:
+            if (kept := described.get(name)) != found:
+                differ = f"its {name} is {kept!r}, here it is {found!r}"
+                if name == _FINGERPRINT:
+                    differ = f"it was made with other rows; their {name} differs"
                 raise CheckpointError(
-                    f"{self.path} is of another training: its {name} is {described.get(name)!r}, here it is {found!r}. "
-                    "Give another directory, or delete the file to begin anew."
+                    f"{self.path} is of another training: {differ}. Give another directory, or delete the "
+                    "file to begin anew."
                 )
         for name, array in arrays.items():
             getattr(point, name)[:] = array
@@ -93,16 +97,22 @@ def _described(problem: StreamedProblem) -> dict[str, Any]:
     """What two trainings must agree in, each under the name that an error gives it."""
     first = problem.first
     return {
-        "loss": first.loss.to_record(),
+        "loss": ", ".join(str(part) for part in first.loss.to_record().values()),
         "C": first.C,
-        "intercept": f"{first.intercept.scale:g}",
+        "intercept": _intercept_in_words(first.intercept),
         "classes": [str(label) for label in problem.classes],
         "tasks": [str(one.task) for one in problem.specifications],
         "class weights": [float(factor) for factor in problem.factors],
         "number of rows": problem.n_rows,
         "number of features": problem.n_features,
-        "fingerprint of the data": fingerprint(problem.source),
+        _FINGERPRINT: fingerprint(problem.source),
     }
+
+
+def _intercept_in_words(intercept: Intercept) -> str:
+    if intercept.is_free:
+        return "free"
+    return f"augmented by {intercept.scale:g}" if intercept.scale > 0.0 else "none"
 
 
 def fingerprint(source: Any) -> str:
