@@ -566,7 +566,7 @@ def test_verbose_shows_one_line_a_fit(capsys):
 def test_a_kernel_machine_says_what_to_do_with_a_source():
     X, y = table(60)
     source = MemorySource(X, y)
-    with pytest.raises(DataError, match="LinearSVC, LinearSVR and naive Bayes"):
+    with pytest.raises(DataError, match="LinearSVC, LinearSVR, LogisticRegression and naive Bayes"):
         maxmargin.SVC().fit(source, y)
     model = LinearSVC(stream="block", tol=1e-2).fit(source)
     with pytest.raises(DataError, match="block by block"):
