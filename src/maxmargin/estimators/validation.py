@@ -45,8 +45,9 @@ def check_rows(estimator: BaseEstimator, X: Rows, *, on: str, reset: bool, count
         return _check_strings(X)
     if is_source(X):
         raise DataTypeError(
-            f"{type(estimator).__name__} takes arrays here, got a source. LinearSVC, LinearSVR, LogisticRegression and naive "
-            "Bayes are trained from a source; predictions are made block by block, as in model.predict(source.block(0).X). "
+            f"{type(estimator).__name__} takes arrays here, got a source. LinearSVC, LinearSVR, LogisticRegression and "
+            "naive Bayes are trained from a source; predictions are made block by block, as in "
+            "model.predict(source.block(0).X). "
             "X, y = source.head(source.n_rows) brings all rows into memory."
         )
     with our_errors():
