@@ -369,3 +369,11 @@ def test_a_full_disk_and_a_read_only_one_are_told_and_nothing_is_left_there(mode
     assert "No space left on device. The block file needs at least " in full_cache
     for told in (locked, locked_too):
         assert told.startswith("error: nothing can be written into the directory")
+
+
+def test_convert_keeps_every_digit(tmp_path):
+    (tmp_path / "a.txt").write_text("1 1:0.123456789012345 2:16777217\n-1 1:0.126\n")
+    result = RUN.invoke(app, ["convert", str(tmp_path / "a.txt"), str(tmp_path / "b.txt"), "-q"])
+    assert result.exit_code == 0
+    words = (tmp_path / "b.txt").read_text().split()
+    assert {"1:0.123456789012345", "2:16777217", "1:0.126"} <= set(words)
