@@ -654,3 +654,12 @@ def test_memory_for_no_row_is_refused():
         pytest.raises(ParameterError, match="times as much memory"),
     ):
         LinearSVC(memory=1).fit(source)
+
+
+@pytest.mark.parametrize("stream", STREAMS)
+def test_a_small_cost_moves_the_intercept_by_little_but_to_the_end(stream):
+    X, y = table(n=240, d=8)
+    whole = LinearSVC(loss="hinge", C=1e-4, tol=1e-8).fit(X, y).certificate_
+    model = LinearSVC(loss="hinge", C=1e-4, tol=1e-4, stream=stream, memory=4 * a_tenth(X)).fit(X, y)
+    assert model.certificate_.status is Status.CONVERGED
+    assert model.certificate_.primal == pytest.approx(whole.primal, rel=1e-4)

@@ -97,10 +97,13 @@ class StreamedPoint:
     def _square(self, p: int) -> float:
         return float(self.weights[p] @ self.weights[p])
 
-    def move_centre(self) -> None:
-        """The centre of a free intercept goes to where the intercept is."""
-        if self.problem.intercept.is_free:
-            self.bias[:, 0] = self.intercepts
+    def move_centre(self) -> float:
+        """The centre of a free intercept goes to where the intercept is; returns how far, at most."""
+        if not self.problem.intercept.is_free:
+            return 0.0
+        before = self.bias[:, 0].copy()
+        self.bias[:, 0] = self.intercepts
+        return float(np.max(np.abs(self.bias[:, 0] - before)))
 
     def balance(self) -> None:
         """Take the surplus away, of a free intercept; the weights no longer fit and must be formed anew."""

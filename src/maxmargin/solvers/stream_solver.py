@@ -185,11 +185,12 @@ class Training:
             if self.is_over(stop):
                 return
             self.place = Place(self.place.round + 1, 0, self.place.passes)
-            self.point.move_centre()
+            moved = self.point.move_centre()
             dual, violation = float(np.sum(self.point.dual_values())), float(np.max(self.sweep.violation))
-            # While the centre of a free intercept moves, rows come nearer to their conditions with the dual at rest.
+            # While the centre of a free intercept moves, rows come nearer to their conditions with the dual at rest:
+            # by little where C is small, because it moves by s^2 sum_i beta_i.
             is_higher, is_nearer = dual > highest + _NOTHING * abs(dual), violation < _NEARER * nearest
-            idle = 0 if is_higher or is_nearer else idle + 1
+            idle = 0 if is_higher or is_nearer or moved > SETTLED * solver.tol else idle + 1
             highest, nearest = max(highest, dual), violation if is_nearer else nearest
             if idle >= _STALL_ROUNDS or (is_whole and self._looks_done()):
                 if self._check():
