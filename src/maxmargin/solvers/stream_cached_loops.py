@@ -34,9 +34,8 @@ from maxmargin.problems.streamed import StreamedRows
 from maxmargin.solvers.stream_blocks import BlocksLeft
 from maxmargin.solvers.stream_cache import Places, Segment, State, Wanted, loop_rows_like
 from maxmargin.solvers.stream_point import end_sweep, new_sums
-from maxmargin.solvers.stream_solver import PIECE, SETTLED, StreamSolver, Training, Worker
+from maxmargin.solvers.stream_solver import PIECE, SETTLED, SWEEPS, StreamSolver, Training, Worker
 
-_SWEEPS = 10  # at most, where all rows are in memory and there is nobody to wait for
 _AGAIN = 1  # rows known that are visited with each row just read
 _WAIT = 0.05  # seconds between looks at the stop flag
 _AHEAD = 4  # the readers may be ahead of the trainer by this part of the cache
@@ -153,7 +152,7 @@ class _Trainer:
         self.is_settled = False
         left = self.training.blocks_left()
         if self.training.holds_all:
-            self.training.sweeps(_SWEEPS, self.rng, stop)
+            self.training.sweeps(SWEEPS, self.rng, stop)
             return
         buffers = self.training.buffers[: self.n_readers]
         self.readers = [_Reader(self.training, memory, left, stop) for memory in buffers]

@@ -54,6 +54,7 @@ _STALL_ROUNDS = 8
 _NEARER = 0.9  # of the violation at the last progress: one below it is progress again
 _NOTHING = 1e-14  # relative growth of the dual that is rounding
 PIECE = 50_000  # rows that are visited between looks at the clock
+SWEEPS = 10  # over what is in memory, at most, before anything else is done
 SETTLED = 0.1  # of the tolerance: slopes below it are left as they are
 
 

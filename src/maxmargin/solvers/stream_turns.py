@@ -15,9 +15,7 @@ import numpy as np
 
 from maxmargin.backends.threads import StopFlag
 from maxmargin.solvers.stream_cache import Segment, State
-from maxmargin.solvers.stream_solver import Training
-
-_SWEEPS = 10  # over what is in memory, at most
+from maxmargin.solvers.stream_solver import SWEEPS, Training
 
 
 class Turns(ABC):
@@ -46,7 +44,7 @@ class Turns(ABC):
                 if training.is_over(stop):
                     return
                 if filling is None and not cache.of_state(State.FREE):
-                    training.sweeps(_SWEEPS, rng, stop)
+                    training.sweeps(SWEEPS, rng, stop)
                     if training.is_over(stop):
                         return
                     self.make_room(rng)
@@ -55,4 +53,4 @@ class Turns(ABC):
                 first = cache.fill(filling, block, first, wanted)
                 if first < len(block.cost):
                     filling = None
-        training.sweeps(_SWEEPS, rng, stop)
+        training.sweeps(SWEEPS, rng, stop)
