@@ -8,7 +8,7 @@ from scipy import sparse
 from maxmargin.data import ArraySource
 from maxmargin.data.passes import Passes
 from maxmargin.data.row_products import RowProducts
-from maxmargin.solvers.newton_directions import _ByFeatures, _ByRows, _Conjugate
+from maxmargin.solvers.newton_directions import _by_features, _ByRows, _Conjugate
 from maxmargin.solvers.sampling import long_rows, sampled
 
 N, D = 60, 9
@@ -23,7 +23,7 @@ def _system(X, c, scale):
 
 def _ways(passes, scale, c):
     active = np.flatnonzero(c)
-    yield "features", _ByFeatures(passes, scale, c, False)
+    yield "features", _by_features(passes, scale, c, False)
     yield "rows", _ByRows(passes, scale, RowProducts(passes, 2 * N), active, c[active])
     yield "conjugate", _Conjugate(passes, scale, active, c)
 

@@ -7,12 +7,15 @@ The scores of w and the sum of beta_i x_i do not depend on each other, so the sa
 
 as in `certificates.assessment`, of which this is the same mathematics. The intercept must be given: the best one for
 given weights would need the scores of all rows at once.
+
+Where the weights are many, one vector of their length is all there is room for. Whoever has w only as a sum of rows
+lets `combine_stream` form v in its place, and asks for the numbers at w = v, which takes a second pass.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,33 +39,63 @@ class StreamedAssessment(NamedTuple):
     """sum_i beta_i x_i, one row a sub-problem."""
 
 
+def combine_stream(problem: StreamedProblem, beta: Matrix, out: Matrix, buffers: Any = None) -> None:
+    """Put sum_i beta_i x_i of every sub-problem into `out`, as a certificate reports it."""
+    from maxmargin._loops.passes import careful_combination_loop
+    from maxmargin.data.loop_rows import loop_rows  # the compiler is loaded when it is needed
+
+    out[:] = 0.0
+    missed = _missed(out)
+    for block in _blocks(problem, buffers):
+        rows = loop_rows(rows_of(block.X))
+        for coefficients, total, rest in zip(beta, out, missed, strict=True):
+            careful_combination_loop(rows, coefficients[block.span], 0, len(block.cost), total, rest)
+    out += missed
+
+
 def assess_stream(
     problem: StreamedProblem,
     beta: Matrix,
     weights: Sequence[Vector] | Matrix,
     bias: Sequence[float],
     buffers: Any = None,
+    *,
+    are_combined: bool = False,
 ) -> StreamedAssessment:
     """Primal, dual, gap and KKT violation of each sub-problem at its coefficients, weights and intercept.
 
-    Blocks are read into `buffers`, where somebody has some of this problem.
+    Blocks are read into `buffers`, where somebody has some of this problem. `are_combined` says that the weights come
+    from `combine_stream`, with these coefficients.
     """
+    passing = [_Passing(problem, p, beta[p], weights[p], bias[p]) for p in range(len(problem.specifications))]
+    if are_combined:
+        combinations, missed = np.asarray(weights), None
+    else:
+        combinations = np.zeros((len(passing), problem.n_features))
+        missed = _missed(combinations)
+    for block in _blocks(problem, buffers):
+        for part in passing:
+            part.add(block, None if missed is None else (combinations[part.p], missed[part.p]))
+    if missed is not None:
+        combinations += missed
+    del missed  # as large as the weights, as is what follows
+    return StreamedAssessment([part.assessment(combinations[part.p]) for part in passing], combinations)
+
+
+def _missed(combinations: Matrix) -> NDArray[np.floating]:
+    """What rounding takes from sums, nothing to begin with."""
+    kind: Any = np.float32 if combinations.nbytes > _MANY_BYTES else np.float64
+    return np.zeros(combinations.shape, dtype=kind)
+
+
+def _blocks(problem: StreamedProblem, buffers: Any) -> Iterator[StreamedRows]:
+    """All blocks, unless Ctrl-C comes between two of them."""
     from maxmargin.backends.threads import raise_if_interrupted
 
-    n_parts = len(problem.specifications)
-    passing = [_Passing(problem, p, beta[p], weights[p], bias[p]) for p in range(n_parts)]
-    combinations = np.zeros((n_parts, problem.n_features))
-    kind: Any = np.float32 if combinations.nbytes > _MANY_BYTES else np.float64
-    missed: NDArray[np.floating] = np.zeros(combinations.shape, dtype=kind)
     buffers = problem.buffers() if buffers is None else buffers
     for k in range(problem.source.n_blocks):
         raise_if_interrupted()
-        block = problem.read(k, buffers)
-        for part in passing:
-            part.add(block, combinations[part.p], missed[part.p])
-    combinations += missed
-    del missed  # as large as the weights, as is what follows
-    return StreamedAssessment([part.assessment(combinations[part.p]) for part in passing], combinations)
+        yield problem.read(k, buffers)
 
 
 class _Passing:
@@ -74,14 +107,15 @@ class _Passing:
         self.terms: list[RowTerms] = []
         self.combined = 0.0
 
-    def add(self, block: StreamedRows, combination: Vector, missed: Vector) -> None:
-        """The rows of one block."""
+    def add(self, block: StreamedRows, sums: tuple[Vector, NDArray[np.floating]] | None) -> None:
+        """The rows of one block; `sums` are those of beta_i x_i and what they miss, where they are asked for."""
         from maxmargin._loops.passes import careful_combination_loop, careful_scores_loop, squares_loop
         from maxmargin.data.loop_rows import loop_rows  # the compiler is loaded when it is needed
 
         rows, beta, n = loop_rows(rows_of(block.X)), self.beta[block.span], len(block.cost)
         scores, squares = np.empty(n), np.empty(n)
-        careful_combination_loop(rows, beta, 0, n, combination, missed)
+        if sums is not None:
+            careful_combination_loop(rows, beta, 0, n, *sums)
         careful_scores_loop(rows, self.w, 0, n, scores)
         squares_loop(rows, 0, n, squares)
         lengths = np.sqrt(squares)

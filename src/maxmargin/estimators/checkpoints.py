@@ -52,10 +52,12 @@ class Checkpoints:
             record = read_record(self.path)
             described = record["described"]
             arrays = {name: np.asarray(record[name]) for name in ("beta", "weights", "bias", "random")}
-            place_kept = Place(int(record["round"]), int(record["position"]), float(record["passes"]))
+            stiffness = tuple(float(sigma) for sigma in record["stiffness"])
+            place_kept = Place(int(record["round"]), int(record["position"]), float(record["passes"]), stiffness)
         except (ModelFileError, KeyError, TypeError, ValueError) as error:
             raise CheckpointError(
-                f"{self.path} is damaged or is no checkpoint ({error}). Delete it to begin anew."
+                f"{self.path} is damaged, or is no checkpoint: the training cannot go on from it. Delete it to begin "
+                "anew, or name another directory."
             ) from error
         for name, found in self.described.items():
             if (kept := described.get(name)) != found:
@@ -68,7 +70,7 @@ class Checkpoints:
                 )
         for name, array in arrays.items():
             getattr(point, name)[:] = array
-        place.round, place.position, place.passes = place_kept.round, place_kept.position, place_kept.passes
+        vars(place).update(vars(place_kept))
         return True
 
     def keep(self, point: StreamedPoint, place: Place, *, now: bool = False) -> None:
@@ -86,6 +88,7 @@ class Checkpoints:
                 "round": place.round,
                 "position": place.position,
                 "passes": place.passes,
+                "stiffness": list(place.stiffness),
             },
             self.path,
         )

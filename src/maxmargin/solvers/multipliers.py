@@ -40,10 +40,10 @@ from maxmargin.solvers.sampling import sample_of
 from maxmargin.solvers.solver import Solver
 
 _LOSSES = (Hinge, EpsilonInsensitive)
-_GROWTH = 3.0
-_SOFTENED = 0.03  # the factor on sigma where kinks stop step after step
-_SHORT, _PATIENCE = 0.001, 15
-_RANGE = 1e12  # of sigma, either way from the first
+GROWTH = 3.0
+SOFTENED = 0.03  # the factor on sigma where kinks stop step after step
+SHORT, PATIENCE = 0.001, 15
+RANGE = 1e12  # of sigma, either way from the first
 _SAMPLE_TOL = 1e-2
 _MAX_STEPS = 1000
 
@@ -97,11 +97,11 @@ class Multipliers(Solver):
         inner.begin(None)
         Multipliers(_SAMPLE_TOL)._run(inner, end)
         descent.begin(inner.w, inner.b)
-        descent.curve = descent.curve._replace(sigma=inner.curve.sigma / _GROWTH)
+        descent.curve = descent.curve._replace(sigma=inner.curve.sigma / GROWTH)
 
     def _run(self, descent: Descent, end: float) -> Status:
         """Newton steps and moves of the centres until gap and violation are within the tolerance."""
-        least, largest = descent.curve.sigma / _RANGE, _RANGE * descent.curve.sigma
+        least, largest = descent.curve.sigma / RANGE, RANGE * descent.curve.sigma
         descent.look()
         short = 0
         for _ in range(self.max_iter or _MAX_STEPS):
@@ -113,16 +113,16 @@ class Multipliers(Solver):
                 if descent.apart <= descent.primal - descent.dual - descent.apart:
                     if descent.curve.sigma >= largest:
                         return Status.STALLED
-                    _move_centres(descent, _GROWTH)
-                elif short >= _PATIENCE:
+                    _move_centres(descent, GROWTH)
+                elif short >= PATIENCE:
                     if descent.curve.sigma <= least:
                         return Status.STALLED
-                    _move_centres(descent, _SOFTENED)
+                    _move_centres(descent, SOFTENED)
                     short = 0
                 else:
                     descent.directions.forget()
                     t = descent.step(min(0.01, max(descent.gap, 1e-8)))
-                    short = short + 1 if t < _SHORT else 0
+                    short = short + 1 if t < SHORT else 0
             except KeyboardInterrupt:
                 return Status.INTERRUPTED
         return Status.BUDGET

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from maxmargin._types import RowIndex, Vector
+from maxmargin._types import Matrix, RowIndex, Vector
 from maxmargin.data.passes import Passes
 from maxmargin.data.row_products import RowProducts
 from maxmargin.solvers.positive_factor import PositiveFactor
@@ -43,7 +43,7 @@ class Directions:
         self._passes, self._scale = passes, scale
         self._products: RowProducts | None = None
         self._sampling = True
-        self._solver: _ByFeatures | _ByRows | _Conjugate | None = None
+        self._solver: ByFeatures | _ByRows | _Conjugate | None = None
 
     def forget(self, *, disappointed: bool = False) -> None:
         """Form the matrix anew for the next direction, and from now on from all rows where a sample disappointed."""
@@ -56,9 +56,9 @@ class Directions:
             self._solver = self._suited(c)
         return self._solver.solve(gradient, bias_gradient, accuracy)
 
-    def _suited(self, c: Vector) -> _ByFeatures | _ByRows | _Conjugate:
+    def _suited(self, c: Vector) -> ByFeatures | _ByRows | _Conjugate:
         if self._passes.n_features <= MAX_FACTORED:
-            return _ByFeatures(self._passes, self._scale, c, self._sampling)
+            return _by_features(self._passes, self._scale, c, self._sampling)
         active = np.flatnonzero(c)
         if len(active) <= _MAX_PRODUCTS:
             if self._products is None:
@@ -67,32 +67,47 @@ class Directions:
         return _Conjugate(self._passes, self._scale, active, c)
 
 
-class _ByFeatures:
-    """The Hessian of w, with the intercept eliminated, factored."""
+class ByFeatures:
+    """The Hessian of w, with the intercept eliminated, factored.
 
-    def __init__(self, passes: Passes, scale: float, c: Vector, sampling: bool):
-        chosen = np.flatnonzero(c)
-        every = len(chosen) // (_ROWS_PER_FEATURE * passes.n_features) if sampling else 1
-        if every > 1:
-            chosen, count = sampled(chosen, long_rows(passes.squared_lengths()), every)
-            weight = count * c[chosen]
-        else:
-            weight = c[chosen]
-        H = passes.products_of(chosen, weight)
-        self._corner = _corner(weight, scale)
-        self._has_intercept = self._corner > 0.0
-        if self._has_intercept:
-            self._edge = passes.combination_of(chosen, weight) if every > 1 else passes.combination(c)
-            H -= np.outer(self._edge, self._edge / self._corner)
+    From the sums over rows of c_i x_i x_i' (whose place is used), c_i x_i and c_i, the latter with 1/s^2; a corner of 0
+    says that the intercept does not move.
+    """
+
+    def __init__(self, H: Matrix, edge: Vector, corner: float):
+        self._edge, self._corner = edge, corner
+        if corner > 0.0:
+            H -= np.outer(edge, edge / corner)
         # What is left of a large diagonal can be negative by rounding; the penalty is never lost in it.
         H[np.diag_indices(len(H))] = np.maximum(np.diag(H), 0.0) + 1.0
         self._factor = PositiveFactor(H)
 
-    def solve(self, gradient: Vector, bias_gradient: float, accuracy: float) -> tuple[Vector, float]:
-        if not self._has_intercept:
+    def solve(self, gradient: Vector, bias_gradient: float, accuracy: float = 0.0) -> tuple[Vector, float]:
+        """Directions of w and b, as accurate as rounding lets them be."""
+        if self._corner == 0.0:
             return self._factor.solve(-gradient), 0.0
         p = self._factor.solve(self._edge * (bias_gradient / self._corner) - gradient)
         return p, -(bias_gradient + float(self._edge @ p)) / self._corner
+
+
+def _by_features(passes: Passes, scale: float, c: Vector, sampling: bool) -> ByFeatures:
+    chosen = np.flatnonzero(c)
+    every = rows_for_one(len(chosen), passes.n_features) if sampling else 1
+    if every > 1:
+        chosen, count = sampled(chosen, long_rows(passes.squared_lengths()), every)
+        weight = count * c[chosen]
+    else:
+        weight = c[chosen]
+    corner = _corner(weight, scale)
+    edge = np.zeros(passes.n_features)
+    if corner > 0.0:
+        edge = passes.combination_of(chosen, weight) if every > 1 else passes.combination(c)
+    return ByFeatures(passes.products_of(chosen, weight), edge, corner)
+
+
+def rows_for_one(n_rows: int, n_features: int) -> int:
+    """How many rows one of them may stand for in a matrix over the features."""
+    return max(1, n_rows // (_ROWS_PER_FEATURE * n_features))
 
 
 class _ByRows:

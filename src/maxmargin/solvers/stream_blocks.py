@@ -19,6 +19,8 @@ class Place:
     position: int = 0
     """Blocks of this round that were taken."""
     passes: float = 0.0
+    stiffness: tuple[float, ...] = ()
+    """Of the smooth problem of each sub-problem, while Newton steps are made in place of rounds."""
 
 
 class BlocksLeft:

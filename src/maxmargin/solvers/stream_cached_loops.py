@@ -34,7 +34,8 @@ from maxmargin.problems.streamed import StreamedRows
 from maxmargin.solvers.stream_blocks import BlocksLeft
 from maxmargin.solvers.stream_cache import Places, Segment, State, Wanted, loop_rows_like
 from maxmargin.solvers.stream_point import end_sweep, new_sums
-from maxmargin.solvers.stream_solver import PIECE, SETTLED, SWEEPS, StreamSolver, Training, Worker
+from maxmargin.solvers.stream_solver import StreamSolver
+from maxmargin.solvers.stream_training import PIECE, SETTLED, SWEEPS, Training, Worker
 
 _AGAIN = 1  # rows known that are visited with each row just read
 _WAIT = 0.05  # seconds between looks at the stop flag
@@ -47,6 +48,7 @@ class CachedLoops(StreamSolver):
     """Readers and a trainer at the same time."""
 
     name: ClassVar[str] = "cached-loops"
+    has_newton: ClassVar[bool] = True
 
     def worker(self, training: Training) -> Worker:
         """A trainer, with readers for each round."""

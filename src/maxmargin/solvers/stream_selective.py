@@ -16,7 +16,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from maxmargin.solvers.stream_solver import StreamSolver, Training, Worker
+from maxmargin.solvers.stream_solver import StreamSolver
+from maxmargin.solvers.stream_training import Training, Worker
 from maxmargin.solvers.stream_turns import Turns
 
 

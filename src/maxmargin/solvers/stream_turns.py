@@ -15,7 +15,7 @@ import numpy as np
 
 from maxmargin.backends.threads import StopFlag
 from maxmargin.solvers.stream_cache import Segment, State
-from maxmargin.solvers.stream_solver import SWEEPS, Training
+from maxmargin.solvers.stream_training import SWEEPS, Training
 
 
 class Turns(ABC):

@@ -1,0 +1,157 @@
+"""Newton's method for one sub-problem of a source, told as the questions that it asks of one pass after the other.
+
+    minimise over w, b    1/2 |w|^2 + 1/2 (b / s)^2 + sum_i C_i l_i(<w, x_i> + b)
+
+With the slopes v_i as multipliers (beta = -C v) and g the gradient in w, h that in b, the gap has two parts:
+
+    apart    1/2 |g|^2 + 1/2 (s h)^2                                       which Newton steps bring to zero
+    rows     sum_i C_i (l_{y_i}(f_i) + l_{y_i}*(v_i) - v_i f_i)            zero for a smooth loss
+
+and the larger one is worked on: that of the rows by a move of the centres, with sigma growing. A free intercept has no
+s; its share is what a Newton step in it would bring, h^2 over twice the curvature.
+
+A step asks for all sums at its whole length, and for the slope of the objective along it at a grid of lengths. Where
+the whole step is good, as it is at the end, a step costs one pass. Else the next one goes to the length at which the
+slope vanishes between two of the grid, by interpolation, and asks again, at lengths between these two. It may end
+rather behind that length than before it: the rows that stop it then have curvature for the next step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import TypeAlias
+
+import numpy as np
+
+from maxmargin._loops.curves import HINGE, TUBE
+from maxmargin._types import Vector
+from maxmargin.problems import StreamedProblem
+from maxmargin.solvers.curve import curve_of
+from maxmargin.solvers.multipliers import GROWTH, PATIENCE, RANGE, SHORT, SOFTENED
+from maxmargin.solvers.newton_directions import ByFeatures, rows_for_one
+from maxmargin.solvers.stream_questions import Question, Sums
+
+_SLOW = 0.3  # a step that leaves more of the gap says that a sample of the rows is too rough for its matrix
+_LENGTHS = np.append(0.3 ** np.arange(24.0)[::-1], 4.0)
+_SMOOTH_LENGTHS = np.array([0.01, 0.1, 0.3, 0.6, 1.0, 2.0, 4.0])
+"""Lengths of a step at which its slope is asked for first; kinks may stop it very soon."""
+_LOOKS = 5  # at points along a step
+_BEFORE, _BEHIND = 0.1, 0.3  # parts of the slope at the beginning of a step: between them, the step may end
+_NEAR = 0.7  # of the tolerance: a violation that will be within it when it is computed again
+
+Asking: TypeAlias = Generator[Question, Sums, None]
+
+
+class StreamedDescent:
+    """Where a sub-problem is, and what it asks for next."""
+
+    def __init__(self, problem: StreamedProblem, p: int, w: Vector, b: float, dual: float):
+        self.problem, self.p, self.w, self.b = problem, p, w, b
+        self.scale = problem.intercept.scale
+        self.curve = curve_of(problem.loss)
+        self.has_kinks = self.curve.code in (HINGE, TUBE)
+        self.height = float(np.std(problem.targets)) or 1.0 if problem.is_regression else 1.0
+        self.sigma = 1.0 / self.height
+        self.is_close = self.is_begun = False
+        self.primal, self.gap, self.violation, self.dual = np.inf, np.inf, np.inf, -np.inf
+        self.centre_dual = dual
+        """D at the coefficients that are the centres now."""
+
+    def run(self, tol: float) -> Asking:
+        """Newton steps and moves of the centres, until the gap is within the tolerance or nothing helps."""
+        self.is_close = False
+        least, largest = self.sigma / RANGE, self.sigma * RANGE
+        short, every = 0, rows_for_one(self.problem.n_rows, len(self.w))
+        seen = yield from self._begin(every)
+        while not self._look(seen, tol):
+            if self.has_kinks and (self.apart <= self.rows or short >= PATIENCE):
+                sigma = self.sigma * (GROWTH if self.apart <= self.rows else SOFTENED)
+                if not least <= sigma <= largest:
+                    return
+                seen = yield Question(self.w, self.b, sigma, self.sigma, every=every)
+                self.sigma, self.centre_dual, short = sigma, self.dual, 0
+                continue
+            before, primal = self.gap, self.primal
+            p, shift = ByFeatures(seen.H, seen.edge, self.corner).solve(self.gradient, self.bias_gradient)
+            seen, t = yield from self._go(p, shift, _LENGTHS if self.has_kinks else _SMOOTH_LENGTHS, every)
+            short = short + 1 if t < SHORT else 0
+            self._look(seen, tol)
+            if not self.has_kinks and every == 1 and self.gap >= before and self.primal >= primal:
+                return
+            every = rows_for_one(seen.n_active, len(self.w)) if every > 1 and self.gap <= _SLOW * before else 1
+        self.is_close = True
+
+    @property
+    def move(self) -> Question | None:
+        """What makes the slopes at the point the coefficients; None where the present ones are better."""
+        if self.dual < self.centre_dual:
+            return None
+        return Question(self.w, self.b, self.sigma, self.sigma, is_last=True)
+
+    def _look(self, seen: Sums, tol: float) -> bool:
+        """What follows from the sums at the point; whether it is near enough."""
+        w, b, s = self.w, self.b, self.scale
+        has_penalty = 0.0 < s < np.inf
+        self.gradient = w - seen.combination
+        self.bias_gradient = -seen.surplus + b / s**2 if s > 0.0 else 0.0
+        self.corner = seen.corner + s**-2.0 if s > 0.0 else 0.0
+        if np.isinf(s):  # no more than the height of a score at a step, where no row has curvature
+            self.corner = max(self.corner, abs(self.bias_gradient) / self.height)
+        self.apart = 0.5 * float(self.gradient @ self.gradient)
+        if self.corner > 0.0:
+            self.apart += 0.5 * (s**2 if has_penalty else 1.0 / self.corner) * self.bias_gradient**2
+        self.primal = 0.5 * float(w @ w) + seen.loss + (0.5 * (b / s) ** 2 if has_penalty else 0.0)
+        self.rows = 0.0
+        if self.has_kinks:
+            self.rows = max(0.0, seen.loss + seen.conjugate + float(w @ seen.combination) + b * seen.surplus)
+        self.gap = (self.apart + self.rows) / max(abs(self.primal), 1e-300)
+        self.dual = self.primal - self.apart - self.rows
+        self.violation = seen.violation
+        return self.gap <= tol and self.violation <= _NEAR * tol
+
+    def _begin(self, every: int) -> Generator[Question, Sums, Sums]:
+        """The sums at the point to begin with: the best between zero and what the rounds have come to.
+
+        These have it from few rows at a time, and it can be very far away where features have large units.
+        """
+        if self.is_begun:
+            return (yield Question(self.w, self.b, self.sigma, every=every))
+        self.is_begun = True
+        p, shift = self.w, self.b
+        self.w, self.b = np.zeros_like(p), 0.0
+        seen = yield Question(self.w, self.b, self.sigma, every=every)
+        self._look(seen, 0.0)
+        if float(self.gradient @ p) + self.bias_gradient * shift < 0.0:
+            seen, _ = yield from self._go(p, shift, _LENGTHS, every)
+        return seen
+
+    def _go(self, p: Vector, shift: float, first: Vector, every: int) -> Generator[Question, Sums, tuple[Sums, float]]:
+        """Go along a step to where the slope along it vanishes; returns the sums there, and the length."""
+        linear, square = float(self.w @ p), float(p @ p)
+        if 0.0 < self.scale < np.inf:
+            linear += self.b * shift / self.scale**2
+            square += (shift / self.scale) ** 2
+        begin = float(self.gradient @ p) + self.bias_gradient * shift
+        w, b, t, lengths = self.w, self.b, 1.0, first
+        for look in range(_LOOKS):
+            further = lengths - t
+            seen = yield Question(w + t * p, b + t * shift, self.sigma, None, p, shift, further, every)
+            slopes = linear + lengths * square + seen.along
+            slope = float(slopes[np.argmin(np.abs(further))])
+            is_there = (_BEHIND if t >= 1.0 else _BEFORE) * begin <= slope <= -_BEHIND * begin
+            if is_there or look == _LOOKS - 1:
+                break
+            t, lengths = _narrowed(np.append(0.0, lengths), np.append(begin, slopes), first)
+        self.w, self.b = w + t * p, b + t * shift
+        return seen, t
+
+
+def _narrowed(lengths: Vector, slopes: Vector, first: Vector) -> tuple[float, Vector]:
+    """Where the slope is a little above 0 between two of the lengths, and lengths between these two."""
+    aim = -0.5 * _BEHIND * slopes[0]
+    k = int(np.argmax(slopes > aim))  # slopes grow with the length
+    if slopes[k] <= aim:  # nowhere
+        return float(lengths[-1]), first * lengths[-1]
+    low, high = lengths[k - 1], lengths[k]
+    t = low + (high - low) * float((aim - slopes[k - 1]) / (slopes[k] - slopes[k - 1]))
+    return t, np.sort(np.append(np.linspace(low, high, len(first) + 1)[1:], t))
