@@ -23,6 +23,7 @@ ALL = [
     "streams",
     "streams_reading",
     "streams_memory",
+    "streams_raw",
 ]
 
 names = list(itertools.takewhile(lambda word: word in ALL, sys.argv[1:]))

@@ -16,7 +16,7 @@ from scipy import sparse
 import maxmargin
 from maxmargin.data.block_format import ALIGNMENT
 from maxmargin.data.replacing import replacing
-from maxmargin.errors import DataError
+from maxmargin.errors import DataError, ParameterError
 
 
 def rows(rng, n=200, d=30, density=0.3):
@@ -283,3 +283,13 @@ def test_leftovers_of_a_killed_writer_go_and_files_in_the_making_stay(tmp_path):
             second.write(b"2")
         assert len(list(tmp_path.glob(".maxmargin-*"))) == 1
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"one": b"1", "two": b"2"}
+
+
+def test_only_a_file_is_replaced(tmp_path):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "folder")
+    os.mkfifo(tmp_path / "pipe")
+    for name, told in (("folder", "is a directory"), ("link", "is a directory"), ("pipe", "is a device or a pipe")):
+        with pytest.raises(ParameterError, match=told), replacing(tmp_path / name):
+            raise AssertionError("the block must not begin")
+    assert {path.name for path in tmp_path.iterdir()} == {"folder", "link", "pipe"}

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import json
+import lzma
 import re
 import warnings
 
@@ -108,6 +111,17 @@ def test_predict_writes_a_label_a_row_and_tells_the_accuracy(rows, text, tmp_pat
     assert_array_equal(found, maxmargin.load(tmp_path / "m").predict(sparse.csr_matrix(rows[0])))
 
 
+@pytest.mark.parametrize("options", [[], ["--regression"], ["--loss", "logistic"]], ids=["hinge", "tube", "logistic"])
+def test_predict_tells_the_score_that_the_model_gives_a_source(rows, tmp_path, options):
+    labels = rows[1].round(3) if "--regression" in options else np.where(rows[1] > 0.0, "up", "down")
+    text = _written(tmp_path / "rows.txt", rows[0], labels)
+    run("train", text, "-o", tmp_path / "m", "-q", *options)
+    told = json.loads(run("predict", tmp_path / "m", text, "-o", tmp_path / "p", "--json", "-q").stdout)
+    with maxmargin.open(str(text)) as source:
+        score = maxmargin.load(tmp_path / "m").score(source)
+    assert told["r2" if "--regression" in options else "accuracy"] == score
+
+
 def test_scores_follow_the_label_with_all_their_digits(rows, text, tmp_path):
     run("train", text, "-o", tmp_path / "m", "-q")
     lines = run("predict", tmp_path / "m", text, "--scores", "-q").stdout.splitlines()
@@ -199,16 +213,68 @@ def test_a_model_without_a_claim_cannot_be_certified(text, tmp_path):
     assert "has no certificate" in run("certify", tmp_path / "m", text, code=2).stderr
 
 
-@pytest.mark.parametrize("ending", [".txt", ".csv", ".npz", ".blocks"])
+TABLES = (".csv", ".parquet", ".arrow", ".feather")
+PACKED = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+
+
+@pytest.mark.parametrize("ending", [".txt", *TABLES, ".npz", ".blocks", *PACKED, ".csv.gz", ".csv.xz", ".svm.zst"])
 def test_rows_survive_the_way_to_another_format_and_back(rows, text, tmp_path, ending):
+    if ending in TABLES[1:] or ending.endswith(".zst"):
+        pytest.importorskip("pyarrow")
+        pytest.importorskip("zstandard")
     there, back = tmp_path / f"there{ending}", tmp_path / "back.txt"
-    options = {".csv": ["--label", "label"], ".blocks": ["--format", "blocks"]}.get(ending, [])
-    run("convert", text, there, *(["--to", "blocks"] if ending == ".blocks" else []), "-q")
+    options = ["--label", "label"] if ending.startswith(TABLES) else []
+    run("convert", text, there, "-q")
     run("convert", there, back, *options, "-q")
     with maxmargin.open(str(text)) as one, maxmargin.open(str(back)) as two:
         (X, y), (Z, z) = one.head(240), two.head(240)
     assert_array_equal(X.toarray(), Z.toarray())
     assert_array_equal(y, z)
+
+
+@pytest.mark.parametrize("ending", PACKED)
+def test_compressed_text_is_the_text_that_it_would_be(text, tmp_path, ending):
+    for name in ("plain.csv", f"packed.csv{ending}", f"again.csv{ending}"):
+        run("convert", text, tmp_path / name, "-q")
+    with PACKED[ending](tmp_path / f"packed.csv{ending}") as file:
+        assert file.read() == (tmp_path / "plain.csv").read_bytes()
+    again = (tmp_path / f"again.csv{ending}").read_bytes()
+    assert again == (tmp_path / f"packed.csv{ending}").read_bytes()  # no time and no name is in it
+    unsorted = tmp_path / "unsorted.txt"
+    unsorted.write_text("1 3:1 1:2\n")
+    run("convert", "--sort", unsorted, tmp_path / f"sorted.txt{ending}")
+    with PACKED[ending](tmp_path / f"sorted.txt{ending}") as file:
+        assert file.read() == b"1 1:2 3:1\n"
+
+
+@pytest.mark.parametrize("ending", ["parquet", "arrow"])
+def test_tables_have_the_labels_and_digits_of_the_rows(tmp_path, ending):
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import feather, parquet
+
+    (tmp_path / "rows.csv").write_text("y,a,b\nup,0.1,16777217\ndown,-3e-300,0\n")
+    run("convert", tmp_path / "rows.csv", tmp_path / f"rows.{ending}", "--label", "y", "-q")
+    read = parquet.read_table if ending == "parquet" else feather.read_table
+    table = read(tmp_path / f"rows.{ending}")
+    assert table.to_pydict() == {"label": ["up", "down"], "x1": [0.1, -3e-300], "x2": [16777217.0, 0.0]}
+    assert table.schema.types == [pyarrow.string(), pyarrow.float64(), pyarrow.float64()]
+    run("convert", tmp_path / "rows.csv", tmp_path / f"bare.{ending}", "--skip-bad-rows", 2, "-q", code=2)
+    run("convert", tmp_path / f"rows.{ending}", tmp_path / f"again.{ending}", "--label", "label", "-q")
+    assert read(tmp_path / f"again.{ending}").equals(table)
+
+
+def test_a_table_is_written_in_pieces_that_the_rows_need_not_fit_into(tmp_path, monkeypatch):
+    pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    from maxmargin.data import arrow_files
+
+    monkeypatch.setattr(arrow_files, "_PIECE_BYTES", 8 * 3 * 10)
+    (tmp_path / "rows.txt").write_text("".join(f"{i % 2} 1:{i} 3:{-i}\n" for i in range(95)))
+    run("convert", tmp_path / "rows.txt", tmp_path / "rows.parquet", "-q")
+    file = parquet.ParquetFile(tmp_path / "rows.parquet")
+    assert file.metadata.num_row_groups == 10
+    assert file.read(["x3"]).to_pydict() == {"x3": [float(-i) for i in range(95)]}
 
 
 def test_sort_repairs_what_training_refuses(tmp_path):
@@ -231,6 +297,18 @@ def test_inspect_counts_rows_labels_and_problems(text, tmp_path):
     assert sum(seen["labels"].values()) == 240
     assert "line 241" in seen["problems"][0]
     assert "line 241" in run("inspect", text).stdout
+
+
+def test_inspect_says_how_many_labels_it_does_not_list(tmp_path):
+    labels = [i % 12 for i in range(60)] + [0, 1]
+    (tmp_path / "many.txt").write_text("".join(f"{label} 1:1\n" for label in labels))
+    shown = run("inspect", tmp_path / "many.txt").stdout
+    assert shown.splitlines()[-1] == "and 2 more labels, of 10 rows"
+    assert json.loads(run("inspect", tmp_path / "many.txt", "--json").stdout)["different labels"] == 12
+    (tmp_path / "few.txt").write_text("".join(f"{label} 1:1\n" for label in labels if label < 10))
+    assert "more label" not in run("inspect", tmp_path / "few.txt").stdout
+    (tmp_path / "eleven.txt").write_text("".join(f"{label} 1:1\n" for label in range(11)))
+    assert run("inspect", tmp_path / "eleven.txt").stdout.endswith("and 1 more label, of 1 row\n")
 
 
 def test_inspect_shows_a_model_with_its_certificate(text, tmp_path):
@@ -264,7 +342,7 @@ def test_malformed_rows_of_a_table_are_counted_and_told(rows, tmp_path):
     assert "line 6: column 6 is empty" in told.stderr
     assert "line 8: column 0 has 'x" in told.stderr
     assert "3 malformed rows were left out" in told.stderr
-    assert "More than skip_bad_rows=2 rows are bad" in run(*words, "--skip-bad-rows", 2, code=2).stderr
+    assert "More than --skip-bad-rows 2 rows are bad" in run(*words, "--skip-bad-rows", 2, code=2).stderr
 
 
 def test_a_warning_is_one_line_without_a_place_in_the_code(text, tmp_path):

@@ -42,7 +42,7 @@ def test_every_example_of_the_page_prints_what_it_shows(shared_data, tmp_path, m
         shutil.copy(shared_data / name, tmp_path)
     Path("broken.txt").write_text(BROKEN)
     examples = [example for block in BLOCK.findall(PAGE.read_text()) for example in EXAMPLE.finditer(block)]
-    assert len(examples) == 9
+    assert len(examples) == 11
     for example in examples:
         found = shown(CliRunner().invoke(app, shlex.split(example["words"])).output)
         wanted = shown(example["printed"])

@@ -220,9 +220,11 @@ def test_a_source_makes_the_features_while_it_is_read(rng):
         (letters, KMers(2, length=12)),
     ):
         source = maxmargin.open([(rows[top : top + 30], y[top : top + 30]) for top in range(0, 90, 30)])
-        blocks = [block.X for block in source.map(phi)]
+        mapped = source.map(phi)
+        blocks = [block.X for block in mapped]
         read = np.vstack([block.toarray() if sparse.issparse(block) else block for block in blocks])
         whole = phi(rows)
+        assert mapped.is_sparse == sparse.issparse(whole)
         assert_allclose(read, whole.toarray() if sparse.issparse(whole) else whole, rtol=0, atol=1e-6)
 
 

@@ -832,7 +832,7 @@ def test_columns_of_arrow_that_are_no_numbers_or_have_holes_are_named(kind, tmp_
             "row 3: column 'a' is inf; it must be finite. Fill it in, or leave the row out.",
             "row 4: the label 'y' is null. Fill it in, or leave the row out.",
             "row 5: the label 'y' is nan; it must be finite. Fill it in, or leave the row out.",
-            "row 6: column 'a' has 1e+300, which is beyond float32; dtype=\"float64\" holds more.",
+            "row 6: column 'a' has 1e+300, which is beyond float32; dtype=\"float64\" holds more. Scale the feature.",
         ]
     with pytest.raises(DataError, match=r"More than skip_bad_rows=5 rows are bad. The next one: .*row 6"):
         maxmargin.open(path, label="y", skip_bad_rows=5).n_rows  # noqa: B018 - likewise

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import typer
 
 from maxmargin.cli._results import word
+from maxmargin.cli._wording import for_command_line
 from maxmargin.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ def in_memory(source: Any) -> tuple[Rows, Labels]:
 
 def _tell_problems(problems: Sequence[str]) -> None:
     for problem in problems:
-        tell(f"left out: {problem}")
+        tell(f"left out: {for_command_line(problem)}")
     if problems:
         tell(f"{len(problems):,} malformed row{'s were' if len(problems) > 1 else ' was'} left out.")
 

@@ -15,11 +15,19 @@ from typing import Any, TextIO
 import typer
 from typer.core import TyperGroup
 
+from maxmargin.cli._wording import OptionError, for_command_line
 from maxmargin.errors import MaxMarginError
+
+_TYPED = "maxmargin.typed"
 
 
 class ReadableErrors(TyperGroup):
     """The group of all commands; it turns what they raise into a line and an exit code."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Take the words of the command apart; they are kept for messages that repeat them."""
+        ctx.meta[_TYPED] = list(args)
+        return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that `ctx` asks for."""
@@ -35,7 +43,10 @@ class ReadableErrors(TyperGroup):
             if ctx.params.get("debug"):
                 traceback.print_exc()
             else:
-                print(f"error: {_one_line(error)}", file=sys.stderr)
+                words = _one_line(error)
+                if not isinstance(error, OptionError):
+                    words = for_command_line(words, ctx.meta[_TYPED])
+                print(f"error: {words}", file=sys.stderr)
             raise typer.Exit(2) from None
 
 
@@ -48,7 +59,7 @@ def _show_warning(
     line: str | None = None,
 ) -> None:
     """A warning in one line: where in the code it was raised helps nobody at a terminal."""
-    print(f"warning: {' '.join(str(message).split())}", file=sys.stderr)
+    print(f"warning: {for_command_line(' '.join(str(message).split()))}", file=sys.stderr)
 
 
 def _one_line(error: Exception) -> str:

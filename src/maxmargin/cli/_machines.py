@@ -145,8 +145,8 @@ class Machine:
             raise ParameterError(f"--loss {self.loss} is for linear machines; with --kernel the loss is {expected}.")
         if search.is_streamed:
             raise ParameterError(
-                "--stream and --checkpoint are for linear machines. Leave --kernel out. Python has approximate ones: "
-                "maxmargin.open(...).map(maxmargin.features.RandomFourier(...))."
+                "--stream and --checkpoint are for linear machines. Leave --kernel out; nearly the kernel rbf is "
+                "--map fourier:gamma=0.1,n_components=500."
             )
         if self.kernel not in _KERNELS:
             raise unknown_name("--kernel", self.kernel, _KERNELS)

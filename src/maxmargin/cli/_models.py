@@ -1,37 +1,52 @@
-"""A model file meets data: columns that one has and the other has not."""
+"""A model file meets data: columns that one has and the other has not, and the map that a model carries."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from maxmargin.cli._data import tell
-from maxmargin.errors import DataError
+from maxmargin.cli._maps import map_of, with_columns
+from maxmargin.errors import DataError, ModelFileError
 
 if TYPE_CHECKING:
-    from maxmargin._types import Rows
+    from maxmargin.data import Block
 
 ModelFile = Annotated[
     Path, typer.Argument(exists=True, dir_okay=False, help="Model file: of maxmargin, LIBSVM or LIBLINEAR.")
 ]
 
 
-def load_for(path: Path, source: Any, files: Sequence[Path]) -> Any:
-    """The model of a file, for the rows of a source made of `files`.
+def is_model_file(path: Path) -> bool:
+    """Whether the first bytes are those of a model: an archive that is no .npz, or the first word of a text model."""
+    with path.open("rb") as opened:
+        first = opened.read(16)
+    is_archive = first[:2] == b"PK" and path.suffix != ".npz"
+    return is_archive or first.split()[:1] in ([b"svm_type"], [b"solver_type"])
+
+
+def load_model(path: Path, n_features: int | None = None) -> Any:
+    """The model of a file; data in its place are told apart from a model that is damaged."""
+    from maxmargin import load
+
+    if path.stat().st_size and not is_model_file(path):
+        raise ModelFileError(f"{path} is no model file. The model comes first, then the data: MODEL FILE...")
+    return load(path, n_features=n_features)
+
+
+def fitting(model: Any, path: Path, source: Any, files: Sequence[Path]) -> Any:
+    """The model of the file `path`, for the rows of a source made of `files`.
 
     LIBSVM text and LIBSVM's model files do not say how many columns there are, so that either may have more than the
     other; the columns of any other data must be those of the model.
     """
-    from maxmargin import load
-
-    model = load(path)
     found = source.n_features
-    known = int(getattr(model, "n_features_in_", found))
+    known = columns_of(model, found)
     if model.certificate_ is None and known < found and hasattr(model, "support_vectors_"):
-        return load(path, n_features=found)
+        return load_model(path, n_features=found)
     if known != found and not source.is_sparse:
         hint = (
             "Give all of them, in the same order; --n-features says how many LIBSVM text has when it is converted."
@@ -44,16 +59,26 @@ def load_for(path: Path, source: Any, files: Sequence[Path]) -> Any:
     return model
 
 
-def fitted_columns(model: Any, X: Rows) -> Rows:
-    """The rows with the columns of the model: LIBSVM text does not say how many there are, so zeros may be missing."""
-    import numpy as np
-    from scipy import sparse
+def columns_of(model: Any, otherwise: int) -> int:
+    """Columns of the rows that a model was trained on, before they were expanded by a map that it carries."""
+    carried = map_of(model)
+    if carried is not None:
+        return otherwise if carried.n_features is None else carried.n_features
+    return int(getattr(model, "n_features_in_", otherwise))
 
-    wanted = int(getattr(model, "n_features_in_", X.shape[1]))
-    if X.shape[1] == wanted:
-        return X
-    if X.shape[1] > wanted:
-        return X[:, :wanted]
-    if sparse.issparse(X):
-        return sparse.csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], wanted))
-    return np.pad(X, ((0, 0), (0, wanted - X.shape[1])))
+
+def value_type(model: Any) -> str:
+    """Type of the values that data are read in for a model."""
+    carried = map_of(model)
+    return "float32" if carried is None else carried.dtype
+
+
+def blocks_for(model: Any, source: Any) -> Iterator[Block]:
+    """One pass over a source, with the rows as the model takes them."""
+    carried = map_of(model)
+    if carried is not None:
+        yield from source.map(carried).scan()
+        return
+    wanted = columns_of(model, source.n_features)
+    for block in source.scan():
+        yield block._replace(X=with_columns(block.X, wanted))

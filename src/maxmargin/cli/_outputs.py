@@ -12,6 +12,8 @@ from maxmargin.errors import ParameterError
 
 def check_output(path: Path, inputs: Sequence[Path] = ()) -> None:
     """Refuse a place where no new file can appear, or where it would replace one of the inputs."""
+    if str(path) == "-":
+        raise ParameterError("'-' is no name of a file. Name one; predictions go to stdout where --output is left out.")
     if path.is_dir():
         raise ParameterError(f"{str(path)!r} is a directory. Give the name of the file to write in it, too.")
     folder = path.resolve().parent

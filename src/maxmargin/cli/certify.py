@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from maxmargin.cli._data import Files, Json, Opening, SkipBadRows, in_memory
-from maxmargin.cli._models import ModelFile
+from maxmargin.cli._maps import check_letters, map_of
+from maxmargin.cli._models import ModelFile, columns_of, load_model, value_type
 from maxmargin.cli._options import with_options
-from maxmargin.cli._results import certificate_record, print_json
-from maxmargin.errors import DataError, ModelFileError
+from maxmargin.cli._results import certificate_record, print_json, word
+from maxmargin.errors import CertificateError, DataError, ModelFileError
+
+_SHOWN = 5
+_NUMBERS = {
+    "primal": "the primal value",
+    "dual": "the dual value",
+    "gap": "the gap",
+    "relative_gap": "the relative gap",
+    "kkt_violation": "the KKT violation",
+    "n_support": "the number of support rows",
+}
+_TRAINED_ON = "Give the data that it was trained on: all rows, with their labels, in the same order."
 
 
 @with_options
@@ -26,26 +40,22 @@ def certify(
     json: Json = False,
 ) -> None:
     """Recompute the certificate of a model from its training data; an error where a number disagrees."""
-    from maxmargin import load
-
-    machine = load(model)
+    machine = load_model(model)
     if machine.certificate_ is None:
-        raise ModelFileError(
-            f"{model}: the {type(machine).__name__} in this file has no certificate: it solves no problem with a dual, "
-            "or the file is LIBSVM's or LIBLINEAR's, which does not say what was solved."
-        )
+        raise ModelFileError(f"{model}: {_why_not(machine)}")
+    check_letters(map_of(machine), files, opening.format)
     with ExitStack() as opened:
-        source = opened.enter_context(opening.source(files, skip_bad_rows=skip_bad_rows))
-        known, found = int(machine.n_features_in_), source.n_features
+        reading: dict[str, Any] = {"skip_bad_rows": skip_bad_rows, "dtype": value_type(machine)}
+        source = opened.enter_context(opening.source(files, **reading))
+        known, found = columns_of(machine, source.n_features), source.n_features
         if found < known and source.is_sparse:  # LIBSVM text does not say how many columns of zeros stand at its end
-            wider = opening.source(files, skip_bad_rows=skip_bad_rows, n_features=known, tells_problems=False)
+            wider = opening.source(files, **reading, n_features=known, tells_problems=False)
             source = opened.enter_context(wider)
         elif found != known:
             raise DataError(
-                f"{files[0]}: found {found:,} features, but the model was trained on {known:,}. "
-                "Give the data that it was trained on."
+                f"{files[0]}: found {found:,} features, but the model was trained on {known:,}. {_TRAINED_ON}"
             )
-        seen = _verified(machine, source)
+        seen = _verified(machine, source, files)
     if json:
         print_json({"model": str(model), "confirmed": True, "certificate": certificate_record(seen)})
     else:
@@ -55,9 +65,81 @@ def certify(
         raise typer.Exit(3)
 
 
-def _verified(machine: Any, source: Any) -> Any:
+def _why_not(machine: Any) -> str:
+    """Why a model has nothing to confirm."""
+    if getattr(machine, "_makes_no_claim", False):
+        return (
+            "this is a model file of LIBSVM or LIBLINEAR, which has no certificate: it does not say which problem was "
+            "solved. Train the model with maxmargin to get one."
+        )
+    return f"a {type(machine).__name__} has no certificate: it is not the answer to an optimisation problem."
+
+
+def _verified(machine: Any, source: Any, files: Sequence[Path]) -> Any:
     """The certificate recomputed: in one pass of the source where the model allows it, else in memory."""
     claims = [part.claim for part in machine.certificate_.parts or (machine.certificate_,)]
-    if all(claim.takes_source for claim in claims):
-        return machine.certificate_.verify(source)
-    return machine.certificate_.verify(*in_memory(source))
+    known, found = claims[0].n_rows, source.n_rows
+    if found != known:
+        raise DataError(f"{files[0]}: found {found:,} rows, but the model was trained on {known:,}. {_TRAINED_ON}")
+    _check_labels(machine, source, claims[0].specification, files)
+    carried = map_of(machine)
+    source = source if carried is None else source.map(carried)
+    try:
+        if all(claim.takes_source for claim in claims):
+            return machine.certificate_.verify(source)
+        return machine.certificate_.verify(*in_memory(source))
+    except CertificateError as error:
+        raise CertificateError(f"not confirmed by {files[0]}: {_in_words(str(error), claims)}") from None
+
+
+def _check_labels(machine: Any, source: Any, specification: Any, files: Sequence[Path]) -> None:
+    """Refuse labels that cannot be those the model was trained on."""
+    import numpy as np
+
+    from maxmargin.problems import Regression
+
+    try:
+        found = source.classes
+    except DataError:  # too many different labels to be classes: they are numbers
+        found = source.block(0).y
+    if isinstance(specification.task, Regression) and found.dtype.kind not in "fiub":
+        raise DataError(
+            f"{files[0]}: the labels are words, such as {word(found[0])!r}, but the model predicts numbers. Name the "
+            "column of the numbers with --label."
+        )
+    if not hasattr(machine, "classes_"):
+        return
+    known = machine.classes_.tolist()
+    silent = [label for label, factor in specification.class_weight if factor == 0.0]
+    missing = [label for label in known if label not in found.tolist()]
+    others = [label for label in found.tolist() if label not in known and label not in silent]
+    if missing or (others and bool(np.all(source.weight > 0.0))):  # rows without weight may have any label
+        raise DataError(
+            f"{files[0]}: the labels are {_listed(found.tolist())}, but the model was trained on the classes "
+            f"{_listed(known)}. {_TRAINED_ON}"
+        )
+
+
+def _listed(labels: Sequence[Any]) -> str:
+    more = f" and {len(labels) - _SHOWN:,} more" if len(labels) > _SHOWN else ""
+    return ", ".join(word(label) for label in labels[:_SHOWN]) + more
+
+
+def _in_words(message: str, claims: Sequence[Any]) -> str:
+    """What a certificate says of a disagreement, with classes as they stand in the file and lines as they are shown."""
+    for claim in claims:
+        task = claim.specification.task
+        message = message.replace(f"the certificate of {task} states", f"the certificate{_about(task)} states")
+    for name, words in _NUMBERS.items():
+        message = message.replace(f"states {name} = ", f"states {words} ")
+    return message.replace("the rows of X that its certificate is about", "the rows of the file in their places")
+
+
+def _about(task: Any) -> str:
+    from maxmargin.problems import OneVersusRest, Pair
+
+    if isinstance(task, Pair):
+        return f" for telling class {word(task.positive)} from class {word(task.negative)}"
+    if isinstance(task, OneVersusRest):
+        return f" for telling class {word(task.positive)} from the other classes"
+    return ""

@@ -11,7 +11,9 @@ from maxmargin.cli._data import Json, Opening, SkipBadRows, tell
 from maxmargin.cli._options import with_options
 from maxmargin.cli._outputs import check_output
 from maxmargin.cli._results import print_json
-from maxmargin.errors import ParameterError
+from maxmargin.errors import ParameterError, unknown_name
+
+_ONLY_READ = (".npy", ".tsv")
 
 
 @with_options
@@ -19,7 +21,10 @@ def convert(
     files: Annotated[list[Path], typer.Argument(help="Data files, then the file to write.")],
     opening: Opening,
     to: Annotated[
-        str | None, typer.Option("--to", help="libsvm, csv, numpy or blocks; by the name of the new file if not given.")
+        str | None,
+        typer.Option(
+            "--to", help="libsvm, csv, parquet, arrow, numpy or blocks; by the name of the new file if not given."
+        ),
     ] = None,
     sort: Annotated[
         bool, typer.Option("--sort", help="Repair LIBSVM text whose columns are not in order (one file to another).")
@@ -27,7 +32,10 @@ def convert(
     skip_bad_rows: SkipBadRows = 0,
     json: Json = False,
 ) -> None:
-    """Write data in another format; the new file appears when it is complete."""
+    """Write data in another format; the new file appears when it is complete.
+
+    Text is compressed where the name of the new file ends in .gz, .bz2, .xz or .zst.
+    """
     from maxmargin.data.replacing import replacing
 
     if len(files) < 2:
@@ -37,18 +45,19 @@ def convert(
     if sort:
         if len(sources) != 1 or to not in (None, "libsvm"):
             raise ParameterError("--sort repairs one file of LIBSVM text: maxmargin convert --sort a.txt b.txt")
+        from maxmargin.data.compressed import compressing
         from maxmargin.data.repairing import sorted_lines
 
-        with replacing(target) as file:
-            file.writelines(sorted_lines(sources[0]))
+        with replacing(target) as file, compressing(file, target.suffix.lower()) as text:
+            text.writelines(sorted_lines(sources[0]))
         return
     from maxmargin.data.writing import write_rows
 
-    form = to or _format_of(target)
+    form = _format_of(target, to)
     dtype = "float32" if form == "blocks" else "float64"  # as they are trained on; else every digit is kept
     with opening.source(sources, skip_bad_rows=skip_bad_rows, needs_labels=False, dtype=dtype) as source:
         with replacing(target) as file:
-            write_rows(source, file, form)
+            write_rows(source, file, form, target.suffix.lower())
         shape = {"rows": source.n_rows, "features": source.n_features, "skipped": len(source.skipped)}
     if json:
         print_json({"file": str(target), "format": form, **shape})
@@ -56,15 +65,25 @@ def convert(
         tell(f"{shape['rows']:,} rows, {shape['features']:,} features: {target}")
 
 
-def _format_of(target: Path) -> str:
-    """The format that the name of the new file asks for."""
-    from maxmargin.data.opening import COMPRESSED, format_by_ending
-    from maxmargin.data.writing import WRITTEN, format_by_name
+def _format_of(target: Path, to: str | None) -> str:
+    """The format asked for, by its name or by that of the new file, which must not belie what is in it."""
+    from maxmargin.data.compressed import ENDINGS
+    from maxmargin.data.opening import format_by_ending
+    from maxmargin.data.writing import TEXTS, WRITTEN
 
-    form = format_by_name(target)
-    if format_by_ending(target) != form or target.suffix.lower() in COMPRESSED:
+    ending = target.suffix.lower()
+    if to is not None and to not in WRITTEN:
+        raise unknown_name("--to", to, WRITTEN)
+    inside = Path(target.stem).suffix.lower() if ending in ENDINGS else ending
+    if to is None and inside in _ONLY_READ:
         raise ParameterError(
-            f"files that end in {target.suffix!r} can be read, not written. Give the new file another ending, or say "
+            f"files that end in {inside!r} can be read, not written. Give the new file another ending, or say "
             f"--to with one of {', '.join(WRITTEN)}."
+        )
+    form = to or format_by_ending(target)
+    if ending in ENDINGS and form not in TEXTS:
+        raise ParameterError(
+            f"{str(target)!r} would be {form} inside {ending}, and only text is compressed: .csv{ending}, or "
+            f".txt{ending} for LIBSVM text. Leave {ending!r} out."
         )
     return form

@@ -8,8 +8,11 @@ from typing import Annotated, Any
 import typer
 
 from maxmargin.cli._data import Json, Opening
+from maxmargin.cli._maps import map_of
+from maxmargin.cli._models import is_model_file
 from maxmargin.cli._options import with_options
 from maxmargin.cli._results import certificate_record, print_json, print_table, word
+from maxmargin.cli._wording import for_command_line
 from maxmargin.errors import DataError
 
 _MANY_PROBLEMS = 1_000_000
@@ -23,7 +26,7 @@ def inspect(
     json: Json = False,
 ) -> None:
     """Show shape, sparsity, labels and first problems of data; kind, size and certificate of a model."""
-    if _is_model(file):
+    if is_model_file(file):
         record = _about_model(file)
     else:
         with opening.source([file], skip_bad_rows=_MANY_PROBLEMS, needs_labels=False, tells_problems=False) as source:
@@ -38,6 +41,9 @@ def inspect(
     if record.get("labels"):
         print()
         print_table(["label", "rows"], [[str(name), f"{count:,}"] for name, count in record["labels"].items()])
+        if others := record["different labels"] - len(record["labels"]):
+            rows = record["rows"] - sum(record["labels"].values())
+            print(f"and {others:,} more label{'s' if others > 1 else ''}, of {rows:,} row{'s' if rows > 1 else ''}")
     if record.get("problems"):
         count = record["bad rows"]
         print("\n1 malformed row:" if count == 1 else f"\n{count:,} malformed rows; the first:")
@@ -45,13 +51,6 @@ def inspect(
             print(f"  {problem}")
     if record.get("certificate"):
         print(f"\n{_certificate_of(file)}")
-
-
-def _is_model(file: Path) -> bool:
-    with file.open("rb") as opened:
-        first = opened.read(16)
-    is_archive = first[:2] == b"PK" and file.suffix != ".npz"
-    return is_archive or first.split()[:1] in ([b"svm_type"], [b"solver_type"])
 
 
 def _certificate_of(file: Path) -> Any:
@@ -71,6 +70,10 @@ def _about_model(file: Path) -> dict[str, Any]:
         record["classes"] = [word(one) for one in model.classes_]
     if hasattr(model, "support_"):
         record["support vectors"] = len(model.support_)
+    if (carried := map_of(model)) is not None:
+        record["map"] = carried.text
+        if carried.n_features is not None:
+            record["columns before the map"] = carried.n_features
     changed = {
         name: value
         for name, value in model.get_params(deep=False).items()
@@ -107,7 +110,7 @@ def _about_data(source: Any) -> dict[str, Any]:
     if not np.isfinite(least):  # nothing is stored, as where all rows are empty
         record |= {"least value": 0.0, "largest value": 0.0}
     problems = source.skipped
-    record |= {"bad rows": len(problems), "problems": list(problems[:_SHOWN])}
+    record |= {"bad rows": len(problems), "problems": [for_command_line(one) for one in problems[:_SHOWN]]}
     if not source.has_labels:
         return {**record, "different labels": "none: all columns are features (name the label's with --label)"}
     try:

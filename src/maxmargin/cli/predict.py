@@ -11,14 +11,16 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 import typer
 
 from maxmargin.cli._data import Files, Json, Opening, SkipBadRows, tell
-from maxmargin.cli._models import ModelFile, fitted_columns, load_for
+from maxmargin.cli._maps import check_letters, map_of
+from maxmargin.cli._models import ModelFile, blocks_for, fitting, load_model, value_type
 from maxmargin.cli._options import with_options
 from maxmargin.cli._outputs import check_output, is_device
 from maxmargin.cli._results import print_json, word
-from maxmargin.errors import ParameterError
+from maxmargin.errors import DataTypeError, ParameterError
 
 if TYPE_CHECKING:
     from maxmargin._types import Labels, Matrix, Rows
+    from maxmargin.data import Block
 
 
 @with_options
@@ -37,19 +39,20 @@ def predict(
     """Predict the rows of a file, one line each; how many labels agree is told on stderr, where the file has labels."""
     if json and output is None:
         raise ParameterError("--json puts a summary on stdout, so the predictions need a file: give --output.")
+    machine = load_model(model)
     if output is not None and not is_device(output):
         check_output(output, [model, *files])
-    with opening.source(files, skip_bad_rows=skip_bad_rows, needs_labels=False) as source:
-        machine = load_for(model, source, files)
+    check_letters(map_of(machine), files, opening.format)
+    with opening.source(files, skip_bad_rows=skip_bad_rows, needs_labels=False, dtype=value_type(machine)) as source:
+        machine = fitting(machine, model, source, files)
         if not source.has_labels and not opening.quiet:
             tell(f"no labels: all {source.n_features:,} columns are features (else name the label's with --label).")
         judge = _Judge(machine, source)
         with _writing(output) as file:
-            for block in source.scan():
-                X = fitted_columns(machine, block.X)
-                found = machine.predict(X)
-                judge.add(found, block.y)
-                _write(file, found, _columns(machine, X, scores=scores, probability=probability))
+            for block in blocks_for(machine, source):
+                found = machine.predict(block.X)
+                judge.add(found, block)
+                _write(file, found, _columns(machine, block.X, scores=scores, probability=probability))
         skipped = len(source.skipped)
     if judge.is_at_odds:
         known = ", ".join(word(label) for label in getattr(machine, "classes_", (-1, 1))[:5])
@@ -62,52 +65,41 @@ def predict(
 
 
 class _Judge:
-    """How well predictions agree with the labels of a file: accuracy, or R^2 of numbers, one block after the other."""
+    """How well predictions agree with the labels of a file, one block after the other."""
 
     def __init__(self, model: Any, source: Any):
         from sklearn.base import OutlierMixin
 
-        self.has_labels = source.has_labels
-        self.is_classifier = hasattr(model, "classes_") or isinstance(model, OutlierMixin)
-        self.name = "accuracy" if self.is_classifier else "r2"
-        self.first: Any = None
-        self.n_rows, self._right = 0, 0
-        self._residual, self._sum, self._squares = 0.0, 0.0, 0.0
+        from maxmargin.estimators.running_scores import RunningAccuracy, RunningRSquared
 
-    def add(self, found: Labels, y: Labels) -> None:
+        self.has_labels = source.has_labels
+        classifies = hasattr(model, "classes_") or isinstance(model, OutlierMixin)
+        self.score: RunningAccuracy | RunningRSquared = RunningAccuracy() if classifies else RunningRSquared()
+        self.first: Any = None
+        self.n_rows = 0
+
+    def add(self, found: Labels, block: Block) -> None:
         """Some more rows."""
         import numpy as np
 
-        self.n_rows += len(y)
+        self.n_rows += len(found)
         if not self.has_labels:
             return
-        if self.is_classifier:
-            self.first = y[0] if self.first is None else self.first
-            self._right += int(np.sum(found == y))
-            return
-        if y.dtype.kind not in "fiub":
-            raise ParameterError(
-                f"the labels of the file are words, such as {str(y[0])!r}, but the model predicts numbers. Name the "
-                "column of the numbers with --label."
-            )
-        self._residual += float(np.sum(np.square(found - y)))
-        self._sum += float(np.sum(y))
-        self._squares += float(np.sum(np.square(y, dtype=np.float64)))
+        y = np.asarray(block.y)
+        self.first = y[0] if self.first is None else self.first
+        try:
+            self.score.add(found, y, block.weight)
+        except DataTypeError as error:
+            raise DataTypeError(f"{error} Name the column of the numbers with --label.") from None
 
     @property
     def is_at_odds(self) -> bool:
         """Whether not one class was right, which says more about the labels than about the model."""
-        return self.first is not None and self._right == 0
+        return getattr(self.score, "is_zero", False)
 
     def record(self) -> dict[str, float]:
         """Accuracy or R^2 by its name; nothing where there are no labels."""
-        return {self.name: self._score()} if self.has_labels else {}
-
-    def _score(self) -> float:
-        if self.is_classifier:
-            return self._right / max(1, self.n_rows)
-        total = self._squares - self._sum**2 / max(1, self.n_rows)
-        return 1.0 - self._residual / total if total > 0.0 else float("nan")
+        return {self.score.name: self.score.value} if self.has_labels else {}
 
 
 @contextmanager

@@ -12,9 +12,11 @@ import typer
 
 from maxmargin.cli._data import Files, Json, Opening, SkipBadRows, in_memory, tell
 from maxmargin.cli._machines import Gamma, Machine, Search, machine_option, number, width
+from maxmargin.cli._maps import CarriedMap, MapText, check_letters, map_named
 from maxmargin.cli._options import with_options
 from maxmargin.cli._outputs import check_output
 from maxmargin.cli._results import certificate_record, print_json
+from maxmargin.cli._wording import OptionError
 from maxmargin.errors import ParameterError
 
 
@@ -27,6 +29,7 @@ def train(
     C: Annotated[str, machine_option("--C", "Cost of errors; 'inf' is a hard margin.")] = "1",
     gamma: Gamma = "scale",
     machine: Machine,
+    map: MapText = None,  # noqa: A002 - as the option is called
     search: Search,
     model_format: Annotated[str, typer.Option("--model-format", help="native, libsvm or liblinear.")] = "native",
     skip_bad_rows: SkipBadRows = 0,
@@ -40,14 +43,25 @@ def train(
         number("C", C), width(gamma), search, n_jobs=opening.n_jobs, verbose=0 if opening.quiet else 1
     )
     _check_format(model_format, machine)
+    carried = map_named(map)
+    _check_map(carried, machine, gamma, model_format)
+    check_letters(carried, files, opening.format)
     check_output(output, files)
     block_memory = _block_memory(search.memory)
     with _interrupts_told(search):
-        with opening.source(files, skip_bad_rows=skip_bad_rows, block_memory=block_memory) as source:
-            if not opening.quiet:
-                tell(f"{source.n_rows:,} rows, {source.n_features:,} features")
+        dtype = "float32" if carried is None else carried.dtype
+        with opening.source(files, skip_bad_rows=skip_bad_rows, block_memory=block_memory, dtype=dtype) as source:
             machine.check_labels(source, files)
-            fit(model, source, search)
+            expanded = source
+            if carried is not None:
+                carried = carried.fitted(source)
+                expanded = source.map(carried)
+            if not opening.quiet:
+                made = "" if carried is None else f", expanded to {expanded.n_features:,}"
+                tell(f"{source.n_rows:,} rows, {source.n_features:,} features{made}")
+            fit(model, expanded, search)
+            if carried is not None:
+                carried.put_into(model)
             shape = {"rows": source.n_rows, "features": source.n_features, "skipped": len(source.skipped)}
         model.save(output, format=model_format)
     certificate = certificate_record(model.certificate_)
@@ -63,6 +77,20 @@ def _check_format(name: str, machine: Machine) -> None:
     theirs, kinds = ("libsvm", "kernel machines") if machine.kernel is not None else ("liblinear", "linear machines")
     if name not in ("native", theirs):
         raise ParameterError(f"--model-format {name} cannot be written; {kinds} are written as native or {theirs}.")
+
+
+def _check_map(carried: CarriedMap | None, machine: Machine, gamma: str, model_format: str) -> None:
+    """Refuse a map where the machine has no use for one, or its file no room."""
+    if carried is None:
+        return
+    if machine.kernel is not None:
+        raise ParameterError("--map is for linear machines, and makes one nearly a kernel machine. Leave --kernel out.")
+    if gamma != "scale":
+        raise OptionError(
+            f"--gamma {gamma} is for kernels; that of a map is one of its own: --map fourier:gamma={gamma}."
+        )
+    if model_format != "native":
+        raise ParameterError(f"a {model_format} file has no room for the map. Leave --model-format or --map out.")
 
 
 @contextmanager

@@ -1,13 +1,18 @@
-"""Parquet and Arrow files as batches of dense rows: the one file that imports pyarrow, and only when one is read."""
+"""Parquet and Arrow files as batches of dense rows, and back: the one file that imports pyarrow, and only when asked.
+
+Both formats keep a table column by column, zeros and all, and note every column of every piece they write. That suits
+the columns of tables, and not the millions that sparse rows have: past `_MOST_COLUMNS` nothing is written.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from maxmargin.data.batches import Batch, Found
 from maxmargin.data.input_files import BadRows, InputFiles
@@ -15,6 +20,8 @@ from maxmargin.data.labels import NO_LABELS, ArrayLabels, no_codes
 from maxmargin.errors import DataError, MissingExtraError
 
 _BATCH_BYTES = 16 << 20
+_MOST_COLUMNS = 4096
+_PIECE_BYTES = 64 << 20  # of a table at a time: pieces of few rows would be notes about columns in the main
 
 
 class ArrowInput(InputFiles):
@@ -59,11 +66,7 @@ class ArrowInput(InputFiles):
 
     def _tables(self, path: Path) -> Iterator[Any]:
         """Record batches of a file, which note how far it was read."""
-        try:
-            import pyarrow
-            from pyarrow import ipc, parquet
-        except ImportError as error:
-            raise MissingExtraError("pyarrow", "files") from error
+        pyarrow, ipc, parquet = _packages()
         size = path.stat().st_size
         try:
             if self._parquet:
@@ -134,7 +137,8 @@ class ArrowInput(InputFiles):
                 if isinstance(number, float) and not np.isfinite(np.float64(number)):
                     return f"{what} is {number}; it must be finite. Fill it in, or leave the row out."
                 if place != label and not np.isfinite(self._dtype.type(number)):
-                    return f'{what} has {number}, which is beyond {self._dtype}; dtype="float64" holds more.'
+                    beyond = f'beyond {self._dtype}; dtype="float64" holds more'
+                    return f"{what} has {number}, which is {beyond}. Scale the feature."
         raise AssertionError("a row without a problem was refused")
 
     def _label_column(self, names: list[str], path: Path) -> int:
@@ -148,6 +152,44 @@ class ArrowInput(InputFiles):
         if not -len(names) <= self._label < len(names):
             raise DataError(f"{path}: label={self._label}, but there are {len(names)} columns, counted from 0.")
         return self._label % len(names)
+
+
+def _packages() -> tuple[Any, Any, Any]:
+    """The package, and its parts for Arrow and for Parquet files."""
+    try:
+        import pyarrow
+        from pyarrow import ipc, parquet
+    except ImportError as error:
+        raise MissingExtraError("pyarrow", "files") from error
+    return pyarrow, ipc, parquet
+
+
+def write_table(source: Any, file: BinaryIO, *, parquet: bool) -> None:
+    """Write all rows of a source: a column `label` where it has labels, then x1, x2, ...; a piece at a time."""
+    n_columns = source.n_features
+    if n_columns > _MOST_COLUMNS:
+        raise DataError(
+            f"the rows have {n_columns:,} columns; Parquet and Arrow files keep every zero of every column, and are "
+            f"written here up to {_MOST_COLUMNS:,} columns. LIBSVM text, .npz and .blocks keep only what is not zero."
+        )
+    pyarrow, ipc, parquet_files = _packages()
+    first = source.block(0)
+    kinds = {"label": np.asarray(first.y).dtype} if source.has_labels else {}
+    kinds |= {f"x{k + 1}": first.X.dtype for k in range(n_columns)}
+    schema = pyarrow.schema([(name, _type(pyarrow, kind)) for name, kind in kinds.items()])
+    step = max(1, _PIECE_BYTES // (8 * n_columns))
+    with parquet_files.ParquetWriter(file, schema) if parquet else ipc.new_file(file, schema) as writer:
+        for block in source.scan():
+            for begin in range(0, len(block.y), step):
+                rows = slice(begin, begin + step)
+                X = block.X[rows].toarray() if sparse.issparse(block.X) else block.X[rows]
+                columns = [np.asarray(block.y)[rows]] if source.has_labels else []
+                columns += list(np.asfortranarray(X).T)
+                writer.write_batch(pyarrow.record_batch([pyarrow.array(one) for one in columns], schema=schema))
+
+
+def _type(pyarrow: Any, kind: np.dtype[Any]) -> Any:
+    return pyarrow.string() if kind.kind == "U" else pyarrow.from_numpy_dtype(kind)
 
 
 def _rows_at_a_time(columns: int) -> int:

@@ -1,4 +1,4 @@
-"""Bytes of a file, uncompressed on the way where its first bytes say that it is compressed."""
+"""Bytes of a file, uncompressed on the way where its first bytes say that it is compressed; and the way back."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ import io
 import lzma
 import os
 import zlib
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import IO, Any, BinaryIO
 
 from maxmargin.errors import DataError, MissingExtraError
 
 _GZIP_MAGIC, _XZ_MAGIC, _ZSTANDARD_MAGIC = b"\x1f\x8b", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd"
 _BZ2_MAGIC, _BZ2_BLOCK = b"BZh", (b"1AY&SY", b"\x17rE8P\x90")  # a first block, or the end of an empty file
 _PIECE = 1 << 20
+ENDINGS = (".gz", ".bz2", ".xz", ".zst")
+"""Of names that say how a text is compressed."""
 
 
 class ByteStream:
@@ -117,3 +120,35 @@ def _zstandard_frame() -> Callable[[], Any]:
     except ImportError as error:
         raise MissingExtraError("zstandard", "files") from error
     return lambda: zstandard.ZstdDecompressor().decompressobj()
+
+
+@contextmanager
+def compressing(file: BinaryIO, ending: str) -> Iterator[IO[bytes]]:
+    """Where to write what is to be compressed into `file`, as the ending of its name says; `file` itself for others."""
+    if ending not in ENDINGS:
+        yield file
+        return
+    with _compressed(file, ending) as stream:
+        yield stream
+
+
+def _compressed(file: BinaryIO, ending: str) -> Any:
+    if ending == ".gz":  # no name and no time in it: the same rows are the same bytes
+        return gzip.GzipFile(filename="", fileobj=file, mode="wb", compresslevel=6, mtime=0)
+    if ending == ".bz2":
+        return bz2.BZ2File(file, "wb")
+    return lzma.LZMAFile(file, "wb") if ending == ".xz" else _zstandard_writer(file)
+
+
+def _zstandard_writer(file: BinaryIO) -> Any:
+    try:
+        from compression import zstd
+
+        return zstd.ZstdFile(file, "wb")
+    except ImportError:
+        pass
+    try:
+        import zstandard
+    except ImportError as error:
+        raise MissingExtraError("zstandard", "files") from error
+    return zstandard.ZstdCompressor().stream_writer(file, closefd=False)

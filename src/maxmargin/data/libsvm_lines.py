@@ -58,7 +58,7 @@ def _problem_of_entry(
     if column > last:
         if n_features is None:
             return f"the largest index that can be used is {last:,}. Number or hash the features into fewer columns."
-        return f"with n_features={n_features} the largest index is {last}. Pass a larger n_features, or None to count."
+        return f"with n_features={n_features} the largest index is {last}. Pass a larger n_features, or leave it out."
     if column == previous:
         return "the same index stands twice in the row. Leave one of them out."
     if column < previous:

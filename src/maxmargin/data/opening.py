@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from maxmargin.data import compressed
 from maxmargin.data.batches import Input, IterableInput, ReadProgress, check_bytes
 from maxmargin.data.block_format import SUFFIX
 from maxmargin.data.byte_sizes import byte_count
@@ -19,7 +20,6 @@ from maxmargin.data.pulled import PulledSource
 from maxmargin.data.stored import BlockFileSource
 from maxmargin.errors import DataError, DataTypeError, ParameterError, unknown_name
 
-COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 _FORMATS = {
     ".csv": "csv",
     ".tsv": "csv",
@@ -183,7 +183,7 @@ def _format_of(paths: list[Path]) -> str:
 def format_by_ending(path: Path) -> str:
     """The format that the ending of a name promises, in front of that of a compression."""
     endings = [ending.lower() for ending in path.suffixes]
-    if endings and endings[-1] in COMPRESSED:
+    if endings and endings[-1] in compressed.ENDINGS:
         endings.pop()
     return _FORMATS.get(endings[-1], "libsvm") if endings else "libsvm"
 

@@ -130,7 +130,7 @@ class PulledSource(ABC):
         if not self.has_labels:
             raise DataError(
                 f"{self!r} has no labels. Open it with label='name', or label=-1 for the last column, of CSV, Parquet "
-                "and Arrow files (--label on the command line); with labels= for NumPy files (--labels)."
+                "and Arrow files; with labels= for NumPy files."
             )
 
     def scan(self) -> Iterator[Block]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from maxmargin.data.locks import lock
+from maxmargin.errors import ParameterError
 
 _PATTERN = ".maxmargin-*.tmp"
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -26,6 +27,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """
     target = Path(path).resolve()  # a symbolic link is followed, not replaced
     try:
+        _check_place(target, path)
         _remove_leftovers(target.parent)
         file, temporary = _new_file(target.parent)  # same directory: os.replace is atomic
     except OSError as error:
@@ -47,6 +49,16 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     except BaseException:  # Ctrl-C, too: nothing half written stays behind
         temporary.unlink(missing_ok=True)
         raise
+
+
+def _check_place(target: Path, path: str | os.PathLike[str]) -> None:
+    """Refuse a name that belongs to something else than a file: a device would be renamed away, and be gone."""
+    if target.is_dir():
+        raise ParameterError(f"{os.fspath(path)!r} is a directory. Give the name of the file to write in it, too.")
+    if target.exists() and not target.is_file():
+        raise ParameterError(
+            f"{os.fspath(path)!r} is a device or a pipe, and a new file would take its place. Name a file to write."
+        )
 
 
 def is_full(error: OSError) -> bool:

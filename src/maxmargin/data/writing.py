@@ -1,49 +1,51 @@
 """Rows of a source written to a file, one block after the other; the other half of `opening`.
 
     .csv                 label first, then one column a feature, with a header
+    .parquet, .arrow     likewise, in `arrow_files`
     .npz                 the arrays of a CSR matrix, or X, and y; held in memory on the way
     blocks               the block file itself, copied
     anything else        LIBSVM text: label, then index:value for what is not zero, indices from 1
 
-Rows without labels have no such column and no y, and the label 0 in LIBSVM text, which needs one. Numbers are written
-as short as they can be read back to the same value.
+Text is compressed where the name ends in .gz, .bz2, .xz or .zst. Rows without labels have no such column and no y, and
+the label 0 in LIBSVM text, which needs one. Numbers are written as short as they can be read back to the same value.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import IO, Any, BinaryIO
 
 import numpy as np
 from scipy import sparse
 
 from maxmargin._types import Rows
-from maxmargin.data.block_format import SUFFIX
+from maxmargin.data.compressed import compressing
 from maxmargin.data.source import Block
 from maxmargin.errors import DataError, unknown_name
 
-_BY_ENDING = {".csv": "csv", ".npz": "numpy", SUFFIX: "blocks"}
-WRITTEN = ("libsvm", "csv", "numpy", "blocks")
+TEXTS = ("libsvm", "csv")
+WRITTEN = (*TEXTS, "parquet", "arrow", "numpy", "blocks")
 
 
-def format_by_name(path: Path) -> str:
-    """The format that the ending of a name asks for."""
-    return _BY_ENDING.get(path.suffix.lower(), "libsvm")
+def write_rows(source: Any, file: BinaryIO, kind: str, ending: str = "") -> None:
+    """Write all rows of a source to an open file, text compressed as the ending of its name says."""
+    if kind in TEXTS:
+        with compressing(file, ending) as text:
+            _write_text(text, _csv_lines(source) if kind == "csv" else _libsvm_lines(source))
+    elif kind in ("parquet", "arrow"):
+        from maxmargin.data.arrow_files import write_table
 
-
-def write_rows(source: Any, file: BinaryIO, kind: str) -> None:
-    """Write all rows of a source to an open file."""
-    if kind == "libsvm":
-        _write_text(file, (line for block in source.scan() for line in libsvm_lines(block, source.has_labels)))
-    elif kind == "csv":
-        _write_text(file, _csv_lines(source))
+        write_table(source, file, parquet=kind == "parquet")
     elif kind == "numpy":
         _write_arrays(file, source)
     elif kind == "blocks":
         source.write_blocks(file)
     else:
         raise unknown_name("format", kind, WRITTEN)
+
+
+def _libsvm_lines(source: Any) -> Iterator[str]:
+    return (line for block in source.scan() for line in libsvm_lines(block, source.has_labels))
 
 
 def libsvm_lines(block: Block, has_labels: bool) -> Iterator[str]:

@@ -14,13 +14,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from maxmargin._types import Labels, RowIndex, Rows, Vector
 from maxmargin.errors import DataError, DataTypeError
+from maxmargin.estimators.meeting_sources import MeetsSources, block_by_block
 from maxmargin.estimators.tree_text import text_of_tree
 from maxmargin.estimators.validation import check_same_length, check_weights, our_errors
 
 _KINDS = [np.float64, np.float32, np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64]
 
 
-class DecisionTree(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
+class DecisionTree(MeetsSources, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
     """Base of the decision trees."""
 
     n_features_in_: int
@@ -65,6 +66,7 @@ class DecisionTree(BaseEstimator):  # type: ignore[misc]  # scikit-learn is unty
         check_is_fitted(self)
         return int(self.tree_.n_leaves)
 
+    @block_by_block
     def apply(self, X: Rows, check_input: bool = True) -> RowIndex:
         """Number of the leaf in which each row ends."""
         rows = self._known_rows(X, check_input)

@@ -12,6 +12,7 @@ from maxmargin._types import Labels, Matrix, Rows, Vector
 from maxmargin.errors import DataError
 from maxmargin.estimators.decision_tree import DecisionTree
 from maxmargin.estimators.machine import all_or_nothing
+from maxmargin.estimators.meeting_sources import block_by_block
 from maxmargin.estimators.validation import our_errors
 from maxmargin.estimators.weights import present_classes
 
@@ -137,6 +138,7 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):  # type: ignore[mis
         self.classes_, self.n_classes_ = classes, len(classes)
         return self
 
+    @block_by_block
     def predict(self, X: Rows, check_input: bool = True) -> Labels:
         """The heaviest class of the leaf in which each row ends; of equal ones the first."""
         rows = self._known_rows(X, check_input)
@@ -144,6 +146,7 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):  # type: ignore[mis
         labels: Labels = self.classes_[np.argmax(tree.value[:, 0], axis=1)[tree.apply(rows, self.n_jobs)]]
         return labels
 
+    @block_by_block
     def predict_proba(self, X: Rows, check_input: bool = True) -> Matrix:
         """Share of each class in the leaf in which each row ends."""
         rows = self._known_rows(X, check_input)

@@ -10,6 +10,7 @@ from sklearn.base import RegressorMixin
 from maxmargin._types import Rows, Vector
 from maxmargin.estimators.decision_tree import DecisionTree
 from maxmargin.estimators.machine import all_or_nothing
+from maxmargin.estimators.meeting_sources import block_by_block
 from maxmargin.estimators.validation import check_numbers
 
 
@@ -78,6 +79,7 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):  # type: ignore[misc]
         self._grow(rows, targets, float(len(numbers)) if weight is None else float(np.sum(weight)))
         return self
 
+    @block_by_block
     def predict(self, X: Rows, check_input: bool = True) -> Vector:
         """Mean of the leaf in which each row ends."""
         rows = self._known_rows(X, check_input)

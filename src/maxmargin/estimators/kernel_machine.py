@@ -15,6 +15,7 @@ from maxmargin.certificates import Point
 from maxmargin.data import count_rows
 from maxmargin.errors import DataError
 from maxmargin.estimators.machine import Machine, Training
+from maxmargin.estimators.meeting_sources import MeetsSources, block_by_block
 from maxmargin.estimators.parameters import check_cache
 from maxmargin.estimators.starting import kernel_starting_points
 from maxmargin.estimators.validation import check_rows
@@ -23,10 +24,14 @@ from maxmargin.kernels import Kernel, Linear, as_kernel
 from maxmargin.problems import Problem, Solution, Specification, Status, combine_columns, linear_scores
 
 
-class KernelMachine(Machine):
+class KernelMachine(MeetsSources, Machine):
     """A machine whose weight vector is a combination of support rows seen through a kernel."""
 
     _linear: ClassVar[bool] = False
+    _instead: ClassVar[str] = (
+        " Nearly a kernel machine is LinearSVC().fit(source.map(landmarks)), or LinearSVR(), with "
+        "landmarks = maxmargin.features.Nystroem(kernel, n_components).fit(source)."
+    )
     _kernel: Kernel
     support_: RowIndex
     support_vectors_: Rows
@@ -113,6 +118,7 @@ class KernelMachine(Machine):
             return None
         return self.support_vectors_ if members is None else self.support_vectors_[members]
 
+    @block_by_block
     def _scores(self, X: Rows, coefficients: Matrix) -> Matrix:
         """sum_j coefficients_jk k(x, support vector j), one column a machine."""
         check_is_fitted(self)

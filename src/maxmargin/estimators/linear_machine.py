@@ -13,6 +13,7 @@ from maxmargin._types import Matrix, RowIndex, Rows, Vector
 from maxmargin.certificates import Point
 from maxmargin.errors import ParameterError
 from maxmargin.estimators.machine import Machine
+from maxmargin.estimators.meeting_sources import MeetsSources, block_by_block
 from maxmargin.estimators.parameters import check_intercept
 from maxmargin.estimators.validation import check_rows
 from maxmargin.problems import Intercept, linear_scores
@@ -20,7 +21,7 @@ from maxmargin.problems import Intercept, linear_scores
 Model = TypeVar("Model", bound="SparseCoefficients")
 
 
-class LinearMachine(Machine):
+class LinearMachine(MeetsSources, Machine):
     """A machine with one weight a feature."""
 
     _linear: ClassVar[bool] = True
@@ -64,8 +65,9 @@ class LinearMachine(Machine):
         coef: Any = self.coef_
         return np.atleast_2d(coef.toarray() if sparse.issparse(coef) else coef)
 
+    @block_by_block
     def _linear_scores(self, X: Rows) -> Matrix:
-        """<w, x> + b, one column a machine, in double precision."""
+        """<w, x> + b, one column a machine, in double precision; of all rows, or of all of a source."""
         check_is_fitted(self)
         X = self._check_linear_input(X, reset=False)
         scores: Matrix = linear_scores(X, self._dense_coef().T) + self.intercept_

@@ -6,7 +6,7 @@ K classes are K problems, each class against the rest, or one problem after Cram
 from __future__ import annotations
 
 from os import PathLike
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -17,6 +17,7 @@ from maxmargin.errors import DataError, ParameterError
 from maxmargin.estimators.linear_machine import SparseCoefficients
 from maxmargin.estimators.machine import all_or_nothing
 from maxmargin.estimators.margins import Margins, margins_of
+from maxmargin.estimators.meeting_sources import block_by_block
 from maxmargin.estimators.parameters import check_choice, check_cost, check_dual, check_finite_cost, check_penalty
 from maxmargin.estimators.starting import starting_points
 from maxmargin.estimators.streaming import check_not_streamed, fit_classifier_on_source, is_streamed, rows_in_memory
@@ -109,6 +110,7 @@ class LinearSVC(ClassifierMixin, SparseCoefficients):  # type: ignore[misc]  # s
     True
     """
 
+    _trains_on_sources: ClassVar[bool] = True
     classes_: Labels
 
     def __init__(
@@ -262,12 +264,13 @@ class LinearSVC(ClassifierMixin, SparseCoefficients):  # type: ignore[misc]  # s
         return _tasks_of(self.classes_, together=self._coefficients[0].ndim == 2)
 
     def decision_function(self, X: Rows) -> Vector:
-        """<w, x> + b: one a row for two classes, otherwise one a class."""
+        """<w, x> + b: one a row for two classes, otherwise one a class; X may be a source."""
         f = self._linear_scores(X)
         return f[:, 0] if len(self.classes_) == 2 else f
 
+    @block_by_block
     def predict(self, X: Rows) -> Labels:
-        """Labels of rows: the class with the largest score."""
+        """Labels of rows, or of all rows of a source: the class with the largest score."""
         f = self._linear_scores(X)
         number = (f[:, 0] > 0.0).astype(np.intp) if len(self.classes_) == 2 else np.argmax(f, axis=1)
         return np.asarray(self.classes_[number])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from os import PathLike
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.base import RegressorMixin
@@ -51,6 +51,8 @@ class LinearSVR(RegressorMixin, LinearMachine):  # type: ignore[misc]  # scikit-
     >>> bool(np.allclose(model.coef_, 3) and np.allclose(model.intercept_, 2))
     True
     """
+
+    _trains_on_sources: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -138,6 +140,6 @@ class LinearSVR(RegressorMixin, LinearMachine):  # type: ignore[misc]  # scikit-
         return self._store(self._train([specification], X, y, weight, start=start))
 
     def predict(self, X: Rows) -> Vector:
-        """Predicted targets of rows."""
+        """Predicted targets of rows, or of all rows of a source."""
         scores: Vector = np.ascontiguousarray(self._linear_scores(X)[:, 0])
         return scores

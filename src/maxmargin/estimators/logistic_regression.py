@@ -14,6 +14,7 @@ from maxmargin._types import Labels, Matrix, Rows, Vector
 from maxmargin.errors import ParameterError
 from maxmargin.estimators.linear_machine import SparseCoefficients
 from maxmargin.estimators.machine import all_or_nothing
+from maxmargin.estimators.meeting_sources import block_by_block
 from maxmargin.estimators.parameters import check_dual, check_finite_cost, check_penalty
 from maxmargin.estimators.softmax_regression import ProbabilityMachine
 from maxmargin.estimators.streaming import fit_classifier_on_source, is_streamed, rows_in_memory
@@ -94,6 +95,7 @@ class LogisticRegression(ProbabilityMachine, SparseCoefficients):
     'CONVERGED'
     """
 
+    _trains_on_sources: ClassVar[bool] = True
     _peer_solvers: ClassVar[tuple[str, ...]] = ("lbfgs", "newton-cg", "newton-cholesky", "sag", "saga")
 
     def __init__(
@@ -200,14 +202,21 @@ class LogisticRegression(ProbabilityMachine, SparseCoefficients):
         """Whether the model is LIBLINEAR's, which has a model of its own for each of several classes."""
         return self._makes_no_claim and len(self.classes_) > 2
 
+    @block_by_block
+    def predict(self, X: Rows) -> Labels:
+        """Labels of rows, or of all rows of a source: the most probable class."""
+        return super().predict(X)
+
+    @block_by_block
     def predict_proba(self, X: Rows) -> Matrix:
-        """Probabilities of the classes, one row a row of X."""
+        """Probabilities of the classes, one row a row of X, which may be a source."""
         if not self._one_versus_rest:
             return super().predict_proba(X)
         p = expit(self.decision_function(X))
         probabilities: Matrix = p / np.sum(p, axis=1, keepdims=True)
         return probabilities
 
+    @block_by_block
     def predict_log_proba(self, X: Rows) -> Matrix:
         """Logarithms of the probabilities, also where these are too small for a double."""
         if not self._one_versus_rest:

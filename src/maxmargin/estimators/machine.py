@@ -147,7 +147,8 @@ class Machine(CertifiedDiagram, CallbackSupportMixin, BaseEstimator):  # type: i
 
     def _conclude(self, training: Training, points: Sequence[Point]) -> None:
         """Store certificate and history, say once what is short of the tolerance, and let Ctrl-C go on."""
-        self.__dict__.pop("_makes_no_claim", None)
+        for of_an_earlier_fit in ("_makes_no_claim", "_map"):
+            self.__dict__.pop(of_an_earlier_fit, None)
         self._certificate = training.certificate.about(points)
         self.history_ = training.histories[0] if len(training.histories) == 1 else list(training.histories)
         self.n_iter_ = self._iterations([int(part.passes) for part in training.certificates])

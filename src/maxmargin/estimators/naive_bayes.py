@@ -33,17 +33,19 @@ from maxmargin.errors import DataError, ParameterError
 from maxmargin.estimators.class_sums import class_weights, row_blocks, spread
 from maxmargin.estimators.explanation import Explanation
 from maxmargin.estimators.machine import all_or_nothing
+from maxmargin.estimators.meeting_sources import MeetsSources, block_by_block
 from maxmargin.estimators.smoothing import Scores
 from maxmargin.estimators.validation import check_finite, check_same_length, check_weights, our_errors
 from maxmargin.problems import is_source
 
 
-class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
+class NaiveBayes(MeetsSources, ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
     """Base of the naive Bayes estimators."""
 
     classes_: Labels
     class_count_: Vector
     n_features_in_: int
+    _trains_on_sources: ClassVar[bool] = True
     _sums: ClassVar[tuple[str, ...]]
     """Attributes that hold sums, one row a class."""
 
@@ -80,16 +82,19 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         self._conclude()
         return self
 
+    @block_by_block
     def predict(self, X: Any) -> Labels:
         """The class of the largest posterior for each row."""
         best = np.argmax(self._scores(X).limit(), axis=1)
         labels: Labels = self.classes_[best]
         return labels
 
+    @block_by_block
     def predict_joint_log_proba(self, X: Any) -> Matrix:
         """Logarithm of P(class) P(x | class): one row a row of X, one column a class; minus infinity for 0."""
         return self._scores(X).exact()
 
+    @block_by_block
     def predict_log_proba(self, X: Any) -> Matrix:
         """Logarithm of the posterior of each class.
 

@@ -16,7 +16,7 @@ from sklearn.utils.validation import _num_samples, validate_data
 from maxmargin._types import Labels, Rows, Vector
 from maxmargin.data import as_rows
 from maxmargin.errors import DataError, DataTypeError, ParameterError
-from maxmargin.problems import is_source
+from maxmargin.estimators.meeting_sources import refuse_path
 
 _BLOCK_ENTRIES = 1 << 20
 _FEW_CLASSES = 4
@@ -43,13 +43,7 @@ def check_rows(estimator: BaseEstimator, X: Rows, *, on: str, reset: bool, count
     """
     if on == "strings" or (on == "anything" and _is_strings(X)):
         return _check_strings(X)
-    if is_source(X):
-        raise DataTypeError(
-            f"{type(estimator).__name__} takes arrays here, got a source. LinearSVC, LinearSVR, LogisticRegression and "
-            "naive Bayes are trained from a source; predictions are made block by block, as in "
-            "model.predict(source.block(0).X). "
-            "X, y = source.head(source.n_rows) brings all rows into memory."
-        )
+    refuse_path(estimator, X)
     with our_errors():
         kinds: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "ensure_all_finite": False}
         if count_columns and _is_ready(estimator, X, reset):
