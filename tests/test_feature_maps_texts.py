@@ -12,8 +12,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.feature_extraction.text import HashingVectorizer
 
-from maxmargin._loops.counting import sort_keys
-from maxmargin._loops.ngrams import murmur_hash
+from maxmargin._loops.counting import MOST_DIGITS, sort_keys
+from maxmargin._loops.ngrams import hash_ngrams
 from maxmargin.backends.threads import at_most
 from maxmargin.errors import DataError, DataTypeError, ParameterError
 from maxmargin.features import HashedNGrams, KMers
@@ -24,7 +24,9 @@ sequences = st.lists(st.text(alphabet="ACGTN", max_size=60), min_size=1, max_siz
 
 def hash_of(text):
     letters = np.frombuffer(text.encode(), dtype=np.uint8)
-    return int(murmur_hash(letters, 0, len(letters)))
+    hashes = np.empty(1, dtype=np.uint32)
+    assert hash_ngrams(letters, np.array([0]), np.array([len(letters)]), 1, 1, hashes, 0) == 1
+    return int(hashes[0])
 
 
 # ---------------------------------------------------------------- the hash, and the sort
@@ -43,14 +45,23 @@ def test_the_hash_has_the_published_values(text, value):
     assert hash_of(text) == value
 
 
+SPREADS = {
+    "even": lambda rng, n, highest: rng.integers(0, highest, n),
+    "low": lambda rng, n, highest: np.minimum(rng.integers(0, 300, n), highest - 1),
+    "mostly one": lambda rng, n, highest: np.where(rng.random(n) < 0.8, highest // 3, rng.integers(0, highest, n)),
+    "falling": lambda rng, n, highest: np.sort(rng.integers(0, highest, n))[::-1],
+}
+
+
+@pytest.mark.parametrize("spread", SPREADS)
 @pytest.mark.parametrize("n_bits", [1, 8, 9, 21, 32])
-@pytest.mark.parametrize("n", [0, 1, 5, 47, 48, 1000])
-def test_keys_are_sorted_and_their_neighbours_left_alone(n_bits, n, rng):
-    keys = rng.integers(0, 1 << n_bits, n + 6).astype(np.uint32)
+@pytest.mark.parametrize("n", [0, 1, 5, 48, 1000, 5000])
+def test_keys_are_sorted_and_their_neighbours_left_alone(spread, n_bits, n, rng):
+    keys = SPREADS[spread](rng, n + 6, 1 << n_bits).astype(np.uint32)
     before = keys.copy()
-    sort_keys(keys, 2, n + 2, n_bits, np.empty(n, np.uint32), np.empty(256, np.int64))
-    assert_array_equal(keys[2 : n + 2], np.sort(before[2 : n + 2]))
-    assert_array_equal(np.delete(keys, np.s_[2 : n + 2]), np.delete(before, np.s_[2 : n + 2]))
+    sort_keys(keys, n, n_bits, np.empty(n, np.uint32), np.empty(MOST_DIGITS, np.int64))
+    assert_array_equal(keys[:n], np.sort(before[:n]))
+    assert_array_equal(keys[n:], before[n:])
 
 
 # ---------------------------------------------------------------- hashed n-grams
@@ -218,6 +229,46 @@ def test_counts_are_those_of_the_naive_reference(phi, texts):
         assert {names[j]: row[j] for j in np.flatnonzero(row)} == naive_kmers(text, phi)
 
 
+def repetitive(rng):
+    """Sequences short and long, most of them even, some of few letters, some with unknown ones."""
+    texts = ["".join(rng.choice(list("ACGT"), size=size)) for size in [0, 1, 3, 20, 90, 400, 3000]]
+    texts += ["A" * 500, "A" * 300 + "".join(rng.choice(list("ACGT"), size=300)), "N" * 50, "ANCN" * 30, "ACGT" * 200]
+    return texts + ["".join(rng.choice(list("ACGTN"), size=size)) for size in rng.integers(0, 200, 40)]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("norm", [None, "l2"])
+@pytest.mark.parametrize("k", [1, 3, 6, 10])
+def test_sequences_of_every_length_have_exactly_the_entries_of_the_naive_reference(k, norm, dtype, rng):
+    texts = repetitive(rng)
+    columns, values, starts = [], [], [0]
+    for text in texts:
+        counts = naive_kmers(text, KMers(k))
+        found = sorted((int(gram.translate(str.maketrans("ACGT", "0123")), 4), n) for gram, n in counts.items())
+        length = np.sqrt(sum(float(n) * n for _, n in found)) if norm and found else 1.0
+        columns += [column for column, _ in found]
+        values += [n * (1.0 / length) for _, n in found]
+        starts.append(len(columns))
+    for threads in (1, 2, 5):
+        with at_most(threads):
+            X = KMers(k, norm=norm, dtype=dtype)(texts)
+        assert_array_equal(X.indptr, starts)
+        assert_array_equal(X.indices, columns)
+        assert_array_equal(X.data, np.array(values).astype(dtype))
+
+
+@pytest.mark.parametrize("phi", [KMers(1, length=60), KMers(3, shortest=1, gaps=1, length=60)], ids=repr)
+def test_the_number_of_threads_leaves_no_gaps_where_letters_are_unknown(phi, rng):
+    texts = ["".join(rng.choice(list("ACGTN"), size=60)) for _ in range(31)]
+    apart = sparse.vstack([phi([text]) for text in texts], format="csr")
+    for threads in (1, 2, 7):
+        with at_most(threads):
+            X = phi(texts)
+        assert X.has_canonical_format
+        for part in ("data", "indices", "indptr"):
+            assert_array_equal(getattr(X, part), getattr(apart, part))
+
+
 @pytest.mark.parametrize("phi", [KMers(4), KMers(3, shortest=1), KMers(3, gaps=2)], ids=repr)
 @settings(max_examples=25)
 @given(texts=sequences)
@@ -299,6 +350,12 @@ def test_other_letters_are_refused_with_their_place():
         KMers(2)(["ACGT", "", "AEE", "Z"])
     with pytest.raises(DataError, match=r"sequence 0 has b'\\n' at position 4"):
         KMers(2)(["ACGT\n"])
+    with pytest.raises(DataError, match=r"sequence 1 has b'\\n' at position 4"):
+        KMers(2, length=4)(["ACGT", "ACGT\n"])
+    with at_most(4), pytest.raises(DataError, match="sequence 30 has b'X' at position 3"):
+        KMers(2)(["ACGT"] * 30 + ["ACGX", "", "XXXX", "ACGT"])
+    with pytest.raises(DataError, match="sequence 1 has b'X' at position 0"):
+        KMers(2, dense=True)(["ACGT", "X"])
     with pytest.raises(DataError, match="sequence 1 has 3 letters, and length=4"):
         KMers(2, length=4)(["ACGT", "ACG"])
 

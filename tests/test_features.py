@@ -1,5 +1,7 @@
 """Inner products of features are the kernels they stand for."""
 
+from collections import Counter
+from itertools import combinations_with_replacement
 from math import comb, factorial
 
 import numpy as np
@@ -10,6 +12,7 @@ from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
+from maxmargin.backends.threads import at_most
 from maxmargin.errors import DataError, ParameterError
 from maxmargin.features import GaussianSeries, LinearQuadratic, Monomials, Quadratic
 from maxmargin.kernels import FeatureMap, Gaussian, Linear, Polynomial
@@ -81,6 +84,60 @@ def test_the_numbers_of_features_are_those_of_the_lectures(d, degree):
 def test_monomials_of_degree_two_are_those_of_the_lecture():
     x = np.array([[2.0, 5.0]])
     assert_allclose(Monomials(2, coef0=0)(x), [[4, np.sqrt(2) * 10, 25]])
+
+
+def naive_monomials(x, degree, gamma, coef0):
+    """Column and value of every monomial of a row that has no zero factor, spelled out."""
+    found, offset = [], 0
+    for k in range(degree + 1):
+        coefficient = comb(degree, k) * gamma**k * coef0 ** (degree - k)
+        if coefficient == 0:
+            continue
+        monomials = sorted(combinations_with_replacement(range(len(x)), k), key=lambda factors: factors[::-1])
+        for place, factors in enumerate(monomials):
+            weight = factorial(k)
+            for times in Counter(factors).values():
+                weight //= factorial(times)
+            if all(x[j] != 0 for j in factors):
+                product = x.dtype.type(1)
+                for j in factors:
+                    product *= x[j]
+                found.append((offset + place, x.dtype.type(float(product) * np.sqrt(coefficient * weight))))
+        offset += len(monomials)
+    return found
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    ("degree", "coef0"), [(0, 0.0), (0, 1.0), (1, 0.5), (2, 0.0), (2, 1.0), (3, 0.0), (3, 2.0), (4, 1.0)]
+)
+def test_every_monomial_stands_where_a_naive_reference_puts_it(degree, coef0, dtype, rng):
+    X = (rng.standard_normal((9, 6)) * 10.0 ** rng.integers(-4, 5, (9, 6))).astype(dtype)
+    X[rng.random(X.shape) < 0.4] = 0.0
+    X[2], X[3, 1:], X[:, 4] = 0.0, 0.0, 0.0
+    phi = Monomials(degree, gamma=0.5, coef0=coef0)
+    expected = [naive_monomials(x, degree, 0.5, coef0) for x in X]
+    for threads in (1, 4):
+        with at_most(threads):
+            dense, thin = phi(np.asfortranarray(X)), phi(sparse.csr_array(X))
+        assert dense.dtype == thin.dtype == dtype
+        assert sparse.csr_array((thin.data, thin.indices, thin.indptr), shape=thin.shape).has_canonical_format
+        for i, entries in enumerate(expected):
+            columns, values = [column for column, _ in entries], [value for _, value in entries]
+            row = slice(thin.indptr[i], thin.indptr[i + 1])
+            assert_array_equal(thin.indices[row], columns)
+            assert_array_equal(thin.data[row], np.array(values, dtype=dtype))
+            assert_array_equal(dense[i, columns], thin.data[row])
+            assert not np.any(np.delete(dense[i], columns))
+
+
+def test_more_columns_than_32_bits_count_have_their_numbers():
+    d = 3_000_000
+    X = sparse.csr_array(([2.0, 3.0], [5, d - 1], [0, 2, 2]), shape=(2, d))
+    features = Monomials(2, coef0=0)(X)
+    assert features.indices.tolist() == [comb(7, 2) - 1, comb(d, 2) + 5, comb(d + 1, 2) - 1]
+    assert_allclose(features.data, [4.0, np.sqrt(2) * 6.0, 9.0])
+    assert features.shape == (2, comb(d + 1, 2))
 
 
 def test_the_series_in_one_dimension_is_that_of_the_lecture():

@@ -3,6 +3,7 @@
 import bz2
 import gc
 import gzip
+import itertools
 import lzma
 import os
 import re
@@ -402,6 +403,24 @@ def test_a_block_that_grows_in_a_map_is_expanded_in_parts_of_about_its_size(tmp_
             assert_allclose(block.X, phi.transform(X[first:last]), rtol=1e-6)
         assert block.X.nbytes < buffers.n_bytes
         buffers.close()
+
+
+def test_a_random_order_of_parts_reads_every_block_underneath_once():
+    X = np.random.default_rng(3).standard_normal((6000, 5)).astype(np.float32)
+    phi = RandomFourier(n_components=500, random_state=0).fit(X)
+    with maxmargin.open([(X, np.arange(6000))], memory="100KB") as source:
+        mapped = source.map(phi)
+        orders = [mapped.shuffled(np.random.default_rng(seed)) for seed in range(2)]
+        for order in orders:
+            assert_array_equal(np.sort(order), np.arange(mapped.n_blocks))
+            buffers, read = mapped.buffers(), []
+            for k in order:
+                mapped.read(k, buffers)
+                read.append(buffers.number)
+            changes = 1 + sum(before != after for before, after in itertools.pairwise(read))
+            assert changes == source.n_blocks < mapped.n_blocks
+            buffers.close()
+        assert not np.array_equal(*orders)
 
 
 def test_bytes_are_kept_as_bytes_for_a_map_that_expands_them(tmp_path):

@@ -1,57 +1,55 @@
-"""K-mers of DNA sequences, with and without gaps, as keys of columns.
+"""K-mers of DNA sequences, with and without gaps, as columns.
 
-The last 32 letters stand in one word of 64 bits, two bits a letter (A 0, C 1, G 2, T 3), the newest in the lowest bits.
-A second word holds their complements in reverse order, the newest in the highest bits: the other strand as it is read
-there. A pattern takes runs of letters out of either by shift and mask, so a k-mer costs a few instructions however long
-it is.
+A sequence is brought into numbers first, one a letter (A 0, C 1, G 2, T 3). Patterns are gone through one after the
+other, each along the stretches of letters that are known. The last 32 letters stand in one word of 64 bits, two bits a
+letter, the newest in the lowest bits. A second word holds their complements in reverse order, the newest in the highest
+bits: the other strand as it is read there. A pattern takes runs of letters out of either by shift and mask, so a k-mer
+costs a few instructions however long it is.
+
+Where every place has columns of its own and one strand counts, the columns come in increasing order and once each: they
+are written where they belong, and nothing is left to sort or to add up.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin._loops.compiling import loop
-from maxmargin._loops.counting import count_columns, sort_keys
+from maxmargin._loops.counting import ZERO, Counter, Entries, write_counts
 from maxmargin._loops.ngrams import Texts
-from maxmargin._types import RowIndex
 
 UNKNOWN = 4
-FOREIGN = 5
+FOREIGN = 8  # a bit of its own: the letters of a sequence, or-ed together, tell whether there is one
 
 
-class Patterns(NamedTuple):
-    """Which letters of a window count: pattern p has the runs first_run[p] to first_run[p + 1] - 1."""
+PATTERN = np.dtype(
+    [
+        ("span", np.int64),  # letters from the first to the last that counts
+        ("base", np.int64),  # first column
+        ("stride", np.int64),  # columns from one place in a sequence to the next; 0 where the place does not matter
+        ("mirror", np.int64),  # number of the pattern that this one is when it is read from the other end
+        ("first_run", np.int64),
+        ("last_run", np.int64),  # the first run after those of this pattern
+    ]
+)
+"""Which letters of a window count."""
 
-    spans: RowIndex
-    """Letters from the first to the last that counts."""
-    bases: RowIndex
-    """First column of the pattern."""
-    strides: RowIndex
-    """Columns from one place in a sequence to the next; 0 where the place does not matter."""
-    mirrors: RowIndex
-    """The pattern read from the other end."""
-    first_run: RowIndex
-    shifts: NDArray[np.uint64]
-    masks: NDArray[np.uint64]
-    places: NDArray[np.uint64]
+RUN = np.dtype([("shift", np.uint64), ("mask", np.uint64), ("place", np.uint64)])
+"""Letters next to each other: how they are taken from a window, and where they go."""
+
+# Structured arrays, because to pass a record of many arrays on counts references for every sequence.
 
 
 @loop
-def _taken(
-    window: Any,
-    first: int,
-    last: int,
-    shifts: NDArray[np.uint64],
-    masks: NDArray[np.uint64],
-    places: NDArray[np.uint64],
-) -> int:
+def _taken(window: Any, first: int, last: int, runs: NDArray[Any]) -> int:
     """Number of the letters that runs first to last - 1 take from a window, the first letter in the highest bits."""
     number = np.uint64(0)
     for r in range(first, last):
-        number |= ((window >> shifts[r]) & masks[r]) << places[r]
+        run = runs[r]
+        number |= ((window >> run["shift"]) & run["mask"]) << run["place"]
     return int(number)
 
 
@@ -68,144 +66,193 @@ def find_foreign_letter(texts: Texts, codes: NDArray[np.uint8], start: int, end:
 
 
 @loop
-def count_kmers(
-    texts: Texts,
-    codes: NDArray[np.uint8],
-    patterns: Patterns,
-    counts: RowIndex,
-    start: int,
-    end: int,
-    stop: NDArray[np.uint8],
-) -> None:
-    """Number of k-mers of sequences start to end - 1; a window with an unknown letter has none."""
-    letters, starts, ends, spans = texts.letters, texts.starts, texts.ends, patterns.spans
-    for i in range(start, end):
-        if stop[0] != 0:
-            return
-        total = 0
-        known = 0
-        for k in range(starts[i], ends[i]):
-            known = known + 1 if codes[letters[k]] < UNKNOWN else 0
-            for p in range(len(spans)):
-                total += known >= spans[p]
-        counts[i] = total
+def _read_letters(
+    letters: NDArray[np.uint8], begin: int, end: int, codes: NDArray[np.uint8], sequence: NDArray[np.uint8]
+) -> Any:
+    """Codes of letters[begin:end] into `sequence`; returns them or-ed together."""
+    found = np.uint8(0)
+    for k in range(end - begin):
+        code = codes[letters[np.uintp(begin) + np.uintp(k)]]
+        sequence[np.uintp(k)] = code
+        found |= code
+    return found
 
 
 @loop
-def _write_plain_columns(
-    letters: NDArray[np.uint8],
-    codes: NDArray[np.uint8],
+def _write_letters(
+    sequence: NDArray[np.uint8], begin: int, end: int, base: int, stride: int, columns: NDArray[np.uint32], place: int
+) -> int:
+    """As `_write_run` for k-mers of one letter, of which one strand counts."""
+    for k in range(begin, end):
+        columns[np.uintp(place + k - begin)] = base + stride * k + sequence[np.uintp(k)]
+    return place + end - begin
+
+
+@loop
+def _write_plain(
+    sequence: NDArray[np.uint8],
     begin: int,
     end: int,
     span: int,
+    base: int,
     stride: int,
     mask: Any,
     columns: NDArray[np.uint32],
     place: int,
 ) -> int:
-    """As `write_kmer_columns` for the k-mers of one length without gaps on one strand, of which most are counted."""
-    known = 0
+    """As `_write_run` for k-mers without gaps, of which one strand counts."""
     window = np.uint64(0)
-    column = stride * (1 - span)
-    for k in range(begin, end):
-        code = np.uint64(codes[letters[np.uintp(k)]])
-        known = known + 1 if code < UNKNOWN else 0
-        window = (window << np.uint64(2)) | (code & np.uint64(3))
-        if known >= span:
-            columns[np.uintp(place)] = column + np.int64(window & mask)
-            place += 1
+    for k in range(begin, min(begin + span - 1, end)):
+        window = (window << np.uint64(2)) | np.uint64(sequence[np.uintp(k)])
+    column = base + stride * begin
+    for k in range(begin + span - 1, end):
+        window = (window << np.uint64(2)) | np.uint64(sequence[np.uintp(k)])
+        columns[np.uintp(place)] = column + np.int64(window & mask)
+        place += 1
         column += stride
     return place
 
 
 @loop
-def write_kmer_columns(
-    texts: Texts,
-    codes: NDArray[np.uint8],
-    patterns: Patterns,
+def _write_run(
+    sequence: NDArray[np.uint8],
+    n: int,
+    begin: int,
+    end: int,
+    patterns: NDArray[Any],
+    runs: NDArray[Any],
+    p: int,
     both_strands: bool,
-    i: int,
     columns: NDArray[np.uint32],
     place: int,
 ) -> int:
-    """Columns of the k-mers of sequence i, from `place` on, in the order of the sequence; returns where they end."""
-    letters, spans, bases, mirrors = texts.letters, patterns.spans, patterns.bases, patterns.mirrors
-    first_run, shifts, masks, places = patterns.first_run, patterns.shifts, patterns.masks, patterns.places
-    strides = patterns.strides
-    begin, end = texts.starts[i], texts.ends[i]
-    if len(spans) == 1 and len(shifts) == 1 and not both_strands:
-        return _write_plain_columns(letters, codes, begin, end, spans[0], strides[0], masks[0], columns, place)
-    known = 0
+    """Columns of pattern p in letters begin to end - 1 of a sequence of n, all known; returns where they end."""
+    this = patterns[p]
+    span, base, stride, first, last = this["span"], this["base"], this["stride"], this["first_run"], this["last_run"]
+    if last == first + 1 and not both_strands:
+        if span == 1:
+            return _write_letters(sequence, begin, end, base, stride, columns, place)
+        return _write_plain(sequence, begin, end, span, base, stride, runs[first]["mask"], columns, place)
+    other = patterns[this["mirror"]]
     forward, backward = np.uint64(0), np.uint64(0)
     for k in range(begin, end):
-        code = np.uint64(codes[letters[k]])
-        known = known + 1 if code < UNKNOWN else 0
-        forward = (forward << np.uint64(2)) | (code & np.uint64(3))
-        backward = (backward >> np.uint64(2)) | (((code & np.uint64(3)) ^ np.uint64(3)) << np.uint64(62))
-        for p in range(len(spans)):
-            if known < spans[p]:
-                continue
-            column = bases[p] + strides[p] * (k - begin - spans[p] + 1)
-            column += _taken(forward, first_run[p], first_run[p + 1], shifts, masks, places)
-            if both_strands:
-                m = mirrors[p]
-                window = backward >> np.uint64(64 - 2 * spans[p])
-                other = bases[m] + strides[m] * (end - 1 - k)
-                other += _taken(window, first_run[m], first_run[m + 1], shifts, masks, places)
-                column = min(column, other)
-            columns[place] = column
-            place += 1
+        code = np.uint64(sequence[np.uintp(k)])
+        forward = (forward << np.uint64(2)) | code
+        backward = (backward >> np.uint64(2)) | ((code ^ np.uint64(3)) << np.uint64(62))
+        if k - begin + 1 < span:
+            continue
+        column = base + stride * (k - span + 1) + _taken(forward, first, last, runs)
+        if both_strands:
+            window = backward >> np.uint64(64 - 2 * span)
+            opposite = _taken(window, other["first_run"], other["last_run"], runs)
+            column = min(column, other["base"] + other["stride"] * (n - 1 - k) + opposite)
+        columns[np.uintp(place)] = column
+        place += 1
     return place
 
 
 @loop
-def write_kmer_keys(
+def _write_columns(
+    sequence: NDArray[np.uint8],
+    n: int,
+    are_known: bool,
+    patterns: NDArray[Any],
+    runs: NDArray[Any],
+    both_strands: bool,
+    columns: NDArray[np.uint32],
+    place: int,
+) -> int:
+    """Columns of all k-mers of a sequence of n letters, from `place` on; returns where they end."""
+    for p in range(len(patterns)):
+        begin = ZERO
+        while begin < n:
+            end = begin
+            if are_known:
+                end = n
+            while end < n and sequence[end] < UNKNOWN:
+                end += 1
+            place = _write_run(sequence, n, begin, end, patterns, runs, p, both_strands, columns, place)
+            begin = end + 1
+    return place
+
+
+@loop
+def write_kmers(
     texts: Texts,
     codes: NDArray[np.uint8],
-    patterns: Patterns,
+    patterns: NDArray[Any],
+    runs: NDArray[Any],
     both_strands: bool,
+    unit_length: bool,
     n_bits: int,
-    key_starts: RowIndex,
-    keys: NDArray[np.uint32],
-    room: NDArray[np.uint32],
-    kept: RowIndex,
+    sequence: NDArray[np.uint8],
+    counter: Counter,
+    entries: Entries,
+    place: int,
     start: int,
     end: int,
     stop: NDArray[np.uint8],
-) -> None:
-    """Sorted keys of the k-mers of sequences start to end - 1, and how many columns each sequence keeps."""
-    digits = np.empty(256, dtype=np.int64)
+) -> int:
+    """Entries of sequences start to end - 1 from `place` on, one after the other, and how many each has.
+
+    Returns the position of a letter that is none of DNA, or -1.
+    """
+    in_order = patterns[0]["stride"] > 0 and not both_strands
+    keys, other, digits, tally = counter.keys, counter.other, counter.digits, counter.tally
+    columns, values, sizes = entries.columns, entries.values, entries.sizes
+    letters, starts, ends = texts.letters, texts.starts, texts.ends
     for i in range(start, end):
         if stop[0] != 0:
-            return
-        first = key_starts[i]
-        last = write_kmer_columns(texts, codes, patterns, both_strands, i, keys, first)
-        for k in range(first, last):
-            keys[k] <<= 1
-        sort_keys(keys, first, last, n_bits, room, digits)
-        kept[i] = count_columns(keys, first, last)
+            return -1
+        n = ends[i] - starts[i]
+        found = _read_letters(letters, starts[i], ends[i], codes, sequence)
+        if found >= FOREIGN:
+            return find_foreign_letter(texts, codes, i, i + 1, stop)
+        first = place
+        if in_order:
+            place = _write_columns(sequence, n, found < UNKNOWN, patterns, runs, both_strands, columns, place)
+            value = 1.0 / np.sqrt(place - first) if unit_length and place > first else 1.0
+            for k in range(first, place):
+                values[np.uintp(k)] = value
+        else:
+            n_keys = _write_columns(sequence, n, found < UNKNOWN, patterns, runs, both_strands, keys, ZERO)
+            for k in range(n_keys):
+                keys[np.uintp(k)] <<= np.uint32(1)
+            place = write_counts(keys, n_keys, n_bits, other, digits, tally, unit_length, columns, values, place)
+        sizes[i] = place - first
+    return -1
 
 
 @loop
 def add_kmers(
     texts: Texts,
     codes: NDArray[np.uint8],
-    patterns: Patterns,
+    patterns: NDArray[Any],
+    runs: NDArray[Any],
     both_strands: bool,
     unit_length: bool,
-    room: NDArray[np.uint32],
+    sequence: NDArray[np.uint8],
+    columns: NDArray[np.uint32],
     counts: Any,
     start: int,
     end: int,
     stop: NDArray[np.uint8],
-) -> None:
-    """Counts of the k-mers of sequences start to end - 1, in rows of a dense matrix that begin as zeros."""
+) -> int:
+    """Counts of the k-mers of sequences start to end - 1, in rows of a dense matrix that begin as zeros.
+
+    Returns the position of a letter that is none of DNA, or -1.
+    """
+    letters, starts, ends = texts.letters, texts.starts, texts.ends
     for i in range(start, end):
         if stop[0] != 0:
-            return
-        last = write_kmer_columns(texts, codes, patterns, both_strands, i, room, 0)
+            return -1
+        n = ends[i] - starts[i]
+        found = _read_letters(letters, starts[i], ends[i], codes, sequence)
+        if found >= FOREIGN:
+            return find_foreign_letter(texts, codes, i, i + 1, stop)
+        last = _write_columns(sequence, n, found < UNKNOWN, patterns, runs, both_strands, columns, ZERO)
         for k in range(last):
-            counts[i, room[k]] += 1
+            counts[i, columns[k]] += 1
         if unit_length and last > 0:
             square = 0.0
             for j in range(counts.shape[1]):
@@ -213,3 +260,4 @@ def add_kmers(
             scale = 1.0 / np.sqrt(square)
             for j in range(counts.shape[1]):
                 counts[i, j] *= scale
+    return -1

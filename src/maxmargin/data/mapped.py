@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from scipy import sparse
 
-from maxmargin._types import Rows
+from maxmargin._types import RowIndex, Rows
 from maxmargin.data.arrays import as_rows, count_rows
 from maxmargin.data.derived import DerivedSource, combined
 from maxmargin.data.pulled import PulledSource
@@ -56,7 +56,7 @@ class MappedBuffers:
 
 
 class MappedSource(DerivedSource):
-    """The rows of `source` as `feature_map` makes them; each block is expanded by the thread that reads it."""
+    """The rows of `source` as `feature_map` makes them; each block is expanded when it is read."""
 
     def __init__(self, source: PulledSource, feature_map: Transformer):
         if not callable(getattr(feature_map, "transform", None)):
@@ -97,6 +97,12 @@ class MappedSource(DerivedSource):
         begin = self.source.span(number)[0]
         return begin + first, begin + last
 
+    def shuffled(self, rng: np.random.Generator) -> RowIndex:
+        """All blocks in random order, the parts of one block underneath next to each other, so that it is read once."""
+        underneath = np.array([place.number for place in self._places])
+        order: RowIndex = np.lexsort((rng.random(self.n_blocks), rng.permutation(self.source.n_blocks)[underneath]))
+        return order
+
     def block(self, k: int) -> Block:
         """Block k, expanded."""
         return self._expanded(self._places[k], self.source.block(self._places[k].number))
@@ -130,6 +136,11 @@ class MappedSource(DerivedSource):
     def _trace(self) -> Rows:
         """Features of the first rows: their number is known from them, and one map from another."""
         return self._features(self.source.block(0).X[:_TRACED_ROWS])
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether blocks are CSR matrices, as the first rows are."""
+        return bool(sparse.issparse(self._trace))
 
     @property
     def n_features(self) -> int:

@@ -26,11 +26,11 @@ from maxmargin._types import RowIndex, Rows
 from maxmargin.backends.threads import StopFlag, over_ranges
 from maxmargin.errors import DataError, ParameterError
 from maxmargin.features.rows import integer_from
-from maxmargin.features.texts import as_texts, check_float_type, check_norm, counts_of, room_for_keys
+from maxmargin.features.texts import as_texts, check_float_type, check_norm, counter_for, counts_of
 from maxmargin.features.transformer import Transformer
 
 if TYPE_CHECKING:
-    from maxmargin._loops.kmers import Patterns
+    from maxmargin._loops.counting import Entries
     from maxmargin._loops.ngrams import Texts
 
 Places: TypeAlias = tuple[int, ...]
@@ -47,6 +47,9 @@ class KMers(Transformer):
 
     Letters are A, C, G and T or U, large or small. N, the other letters for unknown bases, - and . are skipped: no
     k-mer contains them, nor has them in a gap. Anything else is refused.
+
+    Sequences are a list or array of str or bytes, or a matrix of byte codes (dtype uint8) with one sequence a row,
+    shorter ones filled up with zeros: so they come out of a file and are expanded while it is read.
 
     Parameters
     ----------
@@ -109,35 +112,45 @@ class KMers(Transformer):
 
     def transform(self, X: Rows) -> Rows:
         """Counts for sequences: a list or array of str or bytes, or a matrix of byte codes with one sequence a row."""
-        from maxmargin._loops.kmers import add_kmers, count_kmers, write_kmer_keys  # loaded when it is needed
+        texts = as_texts(X, "KMers")
+        lengths = texts.ends - texts.starts
+        self._refuse_other_lengths(texts, lengths)
+        return self._dense_counts(texts, lengths) if self.dense else self._sparse_counts(texts, lengths)
 
-        texts, codes, patterns = as_texts(X, "KMers"), _codes(), _patterns(self._places, self.length)
-        n_rows, both, unit = len(texts.starts), bool(self.reverse_complement), self.norm == "l2"
-        _refuse_foreign(texts, codes)
-        self._refuse_other_lengths(texts)
-        if self.dense:
-            counts = np.zeros((n_rows, self.output_features(0)), dtype=self.dtype)
-            longest = int(np.max(texts.ends - texts.starts, initial=0)) * len(self._places)
+    def _sparse_counts(self, texts: Texts, lengths: RowIndex) -> Rows:
+        from maxmargin._loops.kmers import write_kmers  # compiled code is loaded when it is needed
 
-            def add(start: int, end: int, stop: StopFlag) -> None:
-                room = np.empty(longest, dtype=np.uint32)
-                add_kmers(texts, codes, patterns, both, unit, room, counts, start, end, stop)
+        codes, (patterns, runs), n_columns = _codes(), _patterns(self._places, self.length), self.output_features(0)
+        settings = (bool(self.reverse_complement), self.norm == "l2", (2 * n_columns - 1).bit_length())
+        most = _count_windows(lengths, patterns["span"])
+        found: list[int] = []
 
-            over_ranges(add, n_rows, brief=True)
-            return counts
+        def write(entries: Entries, place: int, start: int, end: int, stop: StopFlag) -> None:
+            sequence, counter = _room(lengths[start:end]), counter_for(most[start:end], n_columns)
+            found.append(
+                write_kmers(
+                    texts, codes, patterns, runs, *settings, sequence, counter, entries, place, start, end, stop
+                )
+            )
 
-        n_bits = (2 * self.output_features(0) - 1).bit_length()
+        counts = counts_of(most, n_columns, write, self.dtype)
+        _refuse_foreign(texts, found)
+        return counts
 
-        def count(sizes: RowIndex, start: int, end: int, stop: StopFlag) -> None:
-            count_kmers(texts, codes, patterns, sizes, start, end, stop)
+    def _dense_counts(self, texts: Texts, lengths: RowIndex) -> Rows:
+        from maxmargin._loops.kmers import add_kmers  # compiled code is loaded when it is needed
 
-        def write(
-            key_starts: RowIndex, keys: NDArray[np.uint32], kept: RowIndex, start: int, end: int, stop: StopFlag
-        ) -> None:
-            room = room_for_keys(key_starts, start, end)
-            write_kmer_keys(texts, codes, patterns, both, n_bits, key_starts, keys, room, kept, start, end, stop)
+        codes, (patterns, runs) = _codes(), _patterns(self._places, self.length)
+        settings = (bool(self.reverse_complement), self.norm == "l2")
+        most = _count_windows(lengths, patterns["span"])
+        counts = np.zeros((len(lengths), self.output_features(0)), dtype=self.dtype)
 
-        return counts_of(n_rows, self.output_features(0), count, write, unit_length=unit, dtype=self.dtype)
+        def add(start: int, end: int, stop: StopFlag) -> Any:
+            sequence, counter = _room(lengths[start:end]), counter_for(most[start:end], 0)
+            return add_kmers(texts, codes, patterns, runs, *settings, sequence, counter.keys, counts, start, end, stop)
+
+        _refuse_foreign(texts, over_ranges(add, len(lengths), brief=True))
+        return counts
 
     def output_features(self, d: int) -> int:
         """Count the features, which do not depend on the sequences."""
@@ -152,14 +165,27 @@ class KMers(Transformer):
             for number in range(4 ** len(places))
         ]
 
-    def _refuse_other_lengths(self, texts: Texts) -> None:
-        found = texts.ends - texts.starts
-        if self.length is not None and np.any(found != self.length):
-            row = int(np.argmax(found != self.length))
+    def _refuse_other_lengths(self, texts: Texts, lengths: RowIndex) -> None:
+        if self.length is not None and np.any(lengths != self.length):
+            _refuse_foreign(texts, _look_for_foreign(texts))  # a line end makes sequences longer, and is to be named
+            row = int(np.argmax(lengths != self.length))
             raise DataError(
-                f"sequence {row} has {found[row]} letters, and length={self.length} says that all have {self.length}. "
-                "Cut or fill the sequences with N, or use length=None."
+                f"sequence {row} has {lengths[row]} letters, and length={self.length} says that all have "
+                f"{self.length}. Cut or fill the sequences with N, or use length=None."
             )
+
+
+def _room(lengths: RowIndex) -> NDArray[np.uint8]:
+    """Room for the longest sequence."""
+    return np.empty(int(np.max(lengths, initial=0)), dtype=np.uint8)
+
+
+def _count_windows(lengths: RowIndex, spans: RowIndex) -> RowIndex:
+    """Number of k-mers of every sequence, if all its letters are known."""
+    most = np.zeros(len(lengths), dtype=np.int64)
+    for span in spans:
+        most += np.maximum(lengths - span + 1, 0)
+    return most
 
 
 def _count_starts(places: Places, length: int | None) -> int:
@@ -182,33 +208,23 @@ def _all_places(lengths: range, gaps: int) -> list[Places]:
     return found
 
 
-def _patterns(all_places: list[Places], length: int | None) -> Patterns:
-    """Runs of letters of every pattern, as the loops take them."""
-    from maxmargin._loops.kmers import Patterns
+def _patterns(all_places: list[Places], length: int | None) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Every pattern and its runs of letters, as the loops take them."""
+    from maxmargin._loops.kmers import PATTERN, RUN
 
+    patterns: list[tuple[int, ...]] = []
     runs: list[tuple[int, int, int]] = []
-    first_run, bases, mirrors = [0], [0], []
+    base = 0
     number = {places: p for p, places in enumerate(all_places)}
     for places in all_places:
-        span, k = places[-1] + 1, len(places)
+        span, k, first_run = places[-1] + 1, len(places), len(runs)
         breaks = [j for j in range(1, k) if places[j] != places[j - 1] + 1]
         for begin, end in zip([0, *breaks], [*breaks, k], strict=True):
             runs.append((2 * (span - 1 - places[end - 1]), 4 ** (end - begin) - 1, 2 * (k - end)))
-        first_run.append(len(runs))
-        bases.append(bases[-1] + _count_starts(places, length) * 4**k)
-        mirrors.append(number[tuple(span - 1 - place for place in reversed(places))])
-    shifts, masks, positions = (np.array(column, dtype=np.uint64) for column in zip(*runs, strict=True))
-    strides = [0 if length is None else 4 ** len(places) for places in all_places]
-    return Patterns(
-        np.array([places[-1] + 1 for places in all_places], dtype=np.int64),
-        np.array(bases[:-1], dtype=np.int64),
-        np.array(strides, dtype=np.int64),
-        np.array(mirrors, dtype=np.int64),
-        np.array(first_run, dtype=np.int64),
-        shifts,
-        masks,
-        positions,
-    )
+        mirror = number[tuple(span - 1 - place for place in reversed(places))]
+        patterns.append((span, base, 0 if length is None else 4**k, mirror, first_run, len(runs)))
+        base += _count_starts(places, length) * 4**k
+    return np.array(patterns, dtype=PATTERN), np.array(runs, dtype=RUN)
 
 
 def _codes() -> NDArray[np.uint8]:
@@ -222,18 +238,22 @@ def _codes() -> NDArray[np.uint8]:
     return codes
 
 
-def _refuse_foreign(texts: Texts, codes: NDArray[np.uint8]) -> None:
+def _look_for_foreign(texts: Texts) -> list[int]:
+    """Position of the first letter that is none of DNA in each part of the texts, -1 where there is none."""
     from maxmargin._loops.kmers import find_foreign_letter
 
-    def look(start: int, end: int, stop: StopFlag) -> Any:
-        return find_foreign_letter(texts, codes, start, end, stop)
+    codes = _codes()
+    return over_ranges(lambda a, b, stop: find_foreign_letter(texts, codes, a, b, stop), len(texts.starts), brief=True)
 
-    found = [position for position in over_ranges(look, len(texts.starts), brief=True) if position >= 0]
-    if found:
-        row = int(np.searchsorted(texts.starts, found[0], side="right")) - 1
+
+def _refuse_foreign(texts: Texts, positions: list[int]) -> None:
+    """Raise an error about the first of the positions, unless all are -1."""
+    found = min((position for position in positions if position >= 0), default=-1)
+    if found >= 0:
+        row = int(np.searchsorted(texts.starts, found, side="right")) - 1
         raise DataError(
-            f"sequence {row} has {bytes(texts.letters[found[0] : found[0] + 1])!r} at position "
-            f"{found[0] - texts.starts[row]}, counting from 0, which is no letter of DNA. KMers reads ACGT, U, and N "
+            f"sequence {row} has {bytes(texts.letters[found : found + 1])!r} at position "
+            f"{found - texts.starts[row]}, counting from 0, which is no letter of DNA. KMers reads ACGT, U, and N "
             "or another letter for unknown bases; remove spaces, line ends and headers."
         )
 

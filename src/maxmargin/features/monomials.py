@@ -15,18 +15,21 @@ which can be found factor by factor and without knowing d, for a sparse row as f
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
 
-from maxmargin._types import RowIndex, Rows, Vector
+from maxmargin._types import Rows
+from maxmargin.backends.threads import StopFlag, over_ranges
 from maxmargin.errors import ParameterError
-from maxmargin.features.rows import as_rows, children, integer_from, number_from
+from maxmargin.features.rows import as_rows, integer_from, number_from
+
+if TYPE_CHECKING:
+    from maxmargin._loops.monomials import Degrees
 
 
 @dataclass(frozen=True)
@@ -87,70 +90,54 @@ def weighted_monomials(X: Rows, series: Sequence[float]) -> Rows:
 
 
 def _dense(X: Rows, series: Sequence[float], n_features: int) -> Rows:
+    from maxmargin._loops.monomials import write_dense_monomials  # compiled code is loaded when it is needed
+
     n_rows, d = X.shape
+    x, degrees = np.ascontiguousarray(X).reshape(-1), _degrees(d, d, series)
     features = np.empty((n_rows, n_features), dtype=X.dtype)
-    products = np.ones((n_rows, 1), dtype=X.dtype)
-    offset = 0
-    variables = np.arange(d)
-    for coefficient, level in zip(series, _levels(np.array([0]), np.array([d]), variables), strict=False):
-        if level.degree > 0:
-            products = products[:, level.parent] * X[:, level.factor]
-        if coefficient > 0:
-            features[:, offset + level.column] = products * np.sqrt(coefficient * level.weight)
-            offset += _count(d, level.degree)
+
+    def write(start: int, end: int, stop: StopFlag) -> None:
+        products = np.empty(degrees.firsts[-1], dtype=X.dtype)
+        write_dense_monomials(x, d, degrees, products, features, start, end, stop)
+
+    over_ranges(write, n_rows, brief=True)
     return features
 
 
 def _sparse(X: Rows, series: Sequence[float], n_features: int) -> Rows:
-    n_rows, d = X.shape
-    starts, ends = X.indptr[:-1].astype(np.int64), X.indptr[1:].astype(np.int64)
-    row = np.arange(n_rows)
-    products = np.ones(n_rows, dtype=X.dtype)
-    offset = 0
-    values, rows, columns = [], [], []
-    for coefficient, level in zip(series, _levels(starts, ends, X.indices.astype(np.int64)), strict=False):
-        if level.degree > 0:
-            products, row = products[level.parent] * X.data[level.factor], row[level.parent]
-        if coefficient > 0:
-            values.append((products * np.sqrt(coefficient * level.weight)).astype(X.dtype))
-            rows.append(row)
-            columns.append(offset + level.column)
-            offset += _count(d, level.degree)
-    place = (np.concatenate(rows), np.concatenate(columns))
-    return type(X)((np.concatenate(values), place), shape=(n_rows, n_features))
+    from maxmargin._loops.monomials import write_sparse_monomials  # compiled code is loaded when it is needed
+    from maxmargin.data.loop_rows import loop_rows
+
+    lengths = np.diff(X.indptr).astype(np.int64)
+    rows: Any = loop_rows(X)
+    degrees = _degrees(X.shape[1], int(np.max(lengths, initial=0)), series)
+    different, which = np.unique(lengths, return_inverse=True)
+    counts = np.array([count_monomials(int(d), series) for d in different], dtype=np.int64)[which]
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    kind = np.int32 if max(n_features, starts[-1]) <= np.iinfo(np.int32).max else np.int64
+    columns, values = np.empty(starts[-1], dtype=kind), np.empty(starts[-1], dtype=X.dtype)
+
+    def write(start: int, end: int, stop: StopFlag) -> None:
+        products = np.empty(degrees.firsts[-1], dtype=X.dtype)
+        numbers = np.empty(degrees.firsts[-1], dtype=np.int64)
+        write_sparse_monomials(rows, degrees, products, numbers, starts, columns, values, start, end, stop)
+
+    over_ranges(write, X.shape[0], brief=True)
+    features = type(X)((values, columns, starts), shape=(X.shape[0], n_features), copy=False)
+    features.has_canonical_format = True  # written in order, each once
+    return features
 
 
-class Level(NamedTuple):
-    """All monomials of one degree: `parent`, one of the degree before, times the variable at `factor`."""
+def _degrees(d: int, longest: int, series: Sequence[float]) -> Degrees:
+    """Columns and factors of the monomials in d variables, of which a row has up to `longest`."""
+    from maxmargin._loops.monomials import Degrees, fill_weights
 
-    degree: int
-    parent: RowIndex
-    factor: RowIndex
-    weight: Vector
-    column: RowIndex
-
-
-def _levels(starts: RowIndex, ends: RowIndex, variables: RowIndex) -> Iterator[Level]:
-    """Monomials of degree 0, 1, 2 and so on of each group variables[start:end], which increases."""
-    n_groups = len(starts)
-    factor, end = starts, ends
-    run = np.zeros(n_groups, dtype=np.int64)  # how often the last factor stands at the end
-    level = Level(0, np.arange(n_groups), starts, np.ones(n_groups), np.zeros(n_groups, dtype=np.int64))
-    for degree in itertools.count(1):
-        yield level
-        # Factors never decrease, so a monomial goes on with its last factor or a later one.
-        parent, place = children(end - factor)
-        last = factor[parent]
-        factor, end = last + place, end[parent]
-        run = np.where(factor == last, run[parent] + 1, 1)
-        weight = level.weight[parent] * degree / run
-        column = level.column[parent] + _choose(variables[factor] + degree - 1, degree)
-        level = Level(degree, parent, factor, weight, column)
-
-
-def _choose(n: RowIndex, k: int) -> RowIndex:
-    """Binomial coefficients of every n, in integers."""
-    result = np.ones_like(n)
-    for t in range(1, k + 1):
-        result = result * (n - k + t) // t
-    return result
+    firsts = np.cumsum([0] + [_count(longest, k) for k in range(len(series))])
+    weights, runs = np.empty(firsts[-1]), np.empty(firsts[-1], dtype=np.int64)
+    fill_weights(longest, len(series) - 1, weights, runs)
+    offsets, offset = [], 0
+    for k, coefficient in enumerate(series):
+        offsets.append(offset if coefficient > 0 else -1)
+        offset += _count(d, k) if coefficient > 0 else 0
+    roots = np.sqrt(np.repeat(series, np.diff(firsts)) * weights)
+    return Degrees(np.array(offsets, dtype=np.int64), roots, firsts)

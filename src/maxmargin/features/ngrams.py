@@ -15,16 +15,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from maxmargin._types import RowIndex, Rows
-from maxmargin.backends.threads import StopFlag
+from maxmargin._types import Rows
+from maxmargin.backends.threads import StopFlag, over_ranges
 from maxmargin.errors import ParameterError
 from maxmargin.features.rows import integer_from
-from maxmargin.features.texts import as_texts, check_float_type, check_norm, counts_of, room_for_keys
+from maxmargin.features.texts import as_texts, check_float_type, check_norm, counter_for, counts_of
 from maxmargin.features.transformer import Transformer
 
 if TYPE_CHECKING:
+    from maxmargin._loops.counting import Entries
     from maxmargin._loops.ngrams import Texts, Units
 
 _MOST_FEATURES = 1 << 31
@@ -37,6 +37,9 @@ class HashedNGrams(Transformer):
 
     Column and sign are those of scikit-learn's `HashingVectorizer`: MurmurHash3 with seed 0 of the UTF-8 bytes, h as a
     signed number of 32 bits, column |h| modulo n_features. They are the same on every platform.
+
+    Texts are a list or array of str or bytes, or a matrix of byte codes (dtype uint8) with one text a row, shorter ones
+    filled up with zeros: so they come out of a file and are expanded while it is read.
 
     Parameters
     ----------
@@ -86,27 +89,23 @@ class HashedNGrams(Transformer):
 
     def transform(self, X: Rows) -> Rows:
         """Features of texts: a sequence or array of str or bytes, or a matrix of byte codes with one text a row."""
-        from maxmargin._loops.ngrams import count_ngrams, write_ngram_keys  # compiled code is loaded when it is needed
+        from maxmargin._loops.ngrams import count_ngrams, write_ngrams  # compiled code is loaded when it is needed
 
         texts = as_texts(X, "HashedNGrams")
         shortest, longest = self.ngram_range
-        words = self.analyzer == "word"
+        words, signed, unit = self.analyzer == "word", bool(self.alternate_sign), self.norm == "l2"
+        most = np.empty(len(texts.starts), dtype=np.int64)
 
-        def count(sizes: RowIndex, start: int, end: int, stop: StopFlag) -> None:
-            count_ngrams(texts, shortest, longest, words, _room(texts, start, end), sizes, start, end, stop)
+        def count(start: int, end: int, stop: StopFlag) -> None:
+            count_ngrams(texts, shortest, longest, words, most, start, end, stop)
 
-        def write(
-            key_starts: RowIndex, keys: NDArray[np.uint32], kept: RowIndex, start: int, end: int, stop: StopFlag
-        ) -> None:
-            units, room = _room(texts, start, end), room_for_keys(key_starts, start, end)
-            lengths, signed = (shortest, longest), bool(self.alternate_sign)
-            write_ngram_keys(
-                texts, *lengths, words, signed, self.n_features, units, key_starts, keys, room, kept, start, end, stop
-            )
+        def write(entries: Entries, place: int, start: int, end: int, stop: StopFlag) -> None:
+            units, counter = _room(texts, start, end), counter_for(most[start:end], self.n_features)
+            settings = (shortest, longest, words, signed, unit, self.n_features)
+            write_ngrams(texts, *settings, units, counter, entries, place, start, end, stop)
 
-        return counts_of(
-            len(texts.starts), self.n_features, count, write, unit_length=self.norm == "l2", dtype=self.dtype
-        )
+        over_ranges(count, len(most), brief=True)
+        return counts_of(most, self.n_features, write, self.dtype)
 
     def output_features(self, d: int) -> int:
         """Count the features, which do not depend on the texts."""

@@ -14,13 +14,11 @@ from maxmargin.backends.threads import StopFlag, over_ranges
 from maxmargin.errors import DataError, DataTypeError, ParameterError
 
 if TYPE_CHECKING:
+    from maxmargin._loops.counting import Counter, Entries
     from maxmargin._loops.ngrams import Texts
 
-Counting: TypeAlias = Callable[[RowIndex, int, int, StopFlag], Any]
-"""Fill in how many keys the rows from .. to .. have."""
-
-Writing: TypeAlias = Callable[[RowIndex, NDArray[np.uint32], RowIndex, int, int, StopFlag], Any]
-"""Given where the keys of each row start, write them sorted, and how many columns each row keeps."""
+Writing: TypeAlias = Callable[["Entries", int, int, int, StopFlag], Any]
+"""Write the rows from .. to .. one after the other, from a place on."""
 
 
 def as_texts(X: Rows, taker: str) -> Texts:
@@ -63,10 +61,13 @@ def _byte_codes(X: NDArray[Any], taker: str) -> NDArray[np.uint8]:
 
 def _lengths(codes: NDArray[np.uint8]) -> RowIndex:
     """Length of every row without the zeros at its end."""
-    if codes.shape[1] == 0:
-        return np.zeros(len(codes), dtype=np.int64)
-    trailing = np.argmax(codes[:, ::-1] != 0, axis=1)
-    return np.where(np.any(codes != 0, axis=1), codes.shape[1] - trailing, 0).astype(np.int64)
+    n_rows, width = codes.shape
+    lengths = np.full(n_rows, width, dtype=np.int64)
+    if width > 0:
+        shorter = np.flatnonzero(codes[:, -1] == 0)
+        is_letter = codes[shorter, ::-1] != 0
+        lengths[shorter] = np.where(np.any(is_letter, axis=1), width - np.argmax(is_letter, axis=1), 0)
+    return lengths
 
 
 def _read_only(X: NDArray[Any]) -> NDArray[np.uint8]:
@@ -97,33 +98,51 @@ def _joined(texts: list[bytes]) -> Texts:
     return Texts(np.frombuffer(b"".join(texts), dtype=np.uint8), edges[:-1], edges[1:])
 
 
-def counts_of(
-    n_rows: int, n_columns: int, count: Counting, write: Writing, *, unit_length: bool, dtype: DTypeLike
-) -> Rows:
-    """CSR matrix of the values that the keys of every row add up to; rows of length 1 where that is asked for."""
-    from maxmargin._loops.counting import write_counts
+def counts_of(most: RowIndex, n_columns: int, write: Writing, dtype: DTypeLike) -> Rows:
+    """CSR matrix of the rows that `write` makes, each of at most as many entries as `most` says.
 
+    Every thread writes its rows without gaps, so that only what stands between two threads has to be closed up.
+    """
+    from maxmargin._loops.counting import Entries  # compiled code is loaded when it is needed
+
+    n_rows = len(most)
+    room = _edges(np.minimum(most, n_columns))
+    columns = np.empty(room[-1], dtype=np.int32)
+    values = np.empty(room[-1], dtype=dtype)
     sizes = np.zeros(n_rows, dtype=np.int64)
-    over_ranges(lambda a, b, stop: count(sizes, a, b, stop), n_rows, brief=True)
-    key_starts = _edges(sizes)
-    keys = np.empty(key_starts[-1], dtype=np.uint32)
-    over_ranges(lambda a, b, stop: write(key_starts, keys, sizes, a, b, stop), n_rows, brief=True)
+    entries = Entries(columns.view(np.uint32), values, sizes)
+
+    def work(start: int, end: int, stop: StopFlag) -> tuple[int, int]:
+        write(entries, int(room[start]), start, end, stop)
+        return start, end
+
+    ranges = over_ranges(work, n_rows, brief=True)
     starts = _edges(sizes)
-    columns = np.empty(starts[-1], dtype=np.int32)
-    values = np.empty(starts[-1], dtype=dtype)
-    over_ranges(
-        lambda a, b, stop: write_counts(keys, key_starts, starts, unit_length, columns, values, a, b, stop),
-        n_rows,
-        brief=True,
-    )
+    for start, end in ranges:
+        here, there = int(starts[start]), int(room[start])
+        if here < there:
+            size = int(starts[end]) - here
+            columns[here : here + size] = columns[there : there + size]
+            values[here : here + size] = values[there : there + size]
+    columns.resize(starts[-1], refcheck=False)  # gives back in place what was not needed; the views are out of use
+    values.resize(starts[-1], refcheck=False)
     matrix = sparse.csr_matrix((values, columns, starts), shape=(n_rows, n_columns), copy=False)
     matrix.has_canonical_format = True  # sorted and merged above; to check it again would take another pass
     return matrix
 
 
-def room_for_keys(key_starts: RowIndex, start: int, end: int) -> NDArray[np.uint32]:
-    """Room for the keys of the longest of some rows, to sort them."""
-    return np.empty(int(np.max(np.diff(key_starts[start : end + 1]), initial=0)), dtype=np.uint32)
+def counter_for(most: RowIndex, n_columns: int) -> Counter:
+    """Room for the keys of any one of the rows that have at most so many."""
+    from maxmargin._loops.counting import COLUMNS_A_KEY, MOST_DIGITS, Counter  # loaded when it is needed
+
+    n_keys = int(np.max(most, initial=0))
+    n_tallied = n_columns if n_columns <= COLUMNS_A_KEY * n_keys else 0
+    return Counter(
+        np.empty(n_keys, dtype=np.uint32),
+        np.empty(n_keys + 1, dtype=np.uint32),
+        np.empty(MOST_DIGITS, dtype=np.int64),
+        np.zeros(n_tallied, dtype=np.int64),
+    )
 
 
 def _edges(sizes: RowIndex) -> RowIndex:

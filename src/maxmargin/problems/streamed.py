@@ -195,6 +195,12 @@ class StreamedProblem:
         """Memory for blocks, which tells its `n_bytes`, where the source can use the same again."""
         return self.source.buffers() if hasattr(self.source, "buffers") else None
 
+    def shuffled(self, rng: np.random.Generator) -> NDArray[Any]:
+        """Numbers of all blocks in random order, as the source likes to read them where it has a wish."""
+        if hasattr(self.source, "shuffled"):
+            return np.asarray(self.source.shuffled(rng))
+        return rng.permutation(int(self.source.n_blocks))
+
     def sub_targets(self, p: int, target: Vector) -> Vector:
         """Targets in sub-problem p of rows with these class numbers."""
         return target if self.is_regression else np.asarray(self.signs[p, target.astype(np.int64)])

@@ -89,14 +89,14 @@ class NewtonSteps:
     def _pass(self, questions: dict[int, Question], stop: StopFlag) -> dict[int, Sums]:
         """The answers to the questions of sub-problems; none where time is up before the end, unless centres move.
 
-        Each thread has the blocks of its turn and sums of its own, so that the result is the same every time.
+        Each thread has blocks next to each other and sums of its own, so that the result is the same every time.
         """
-        n_threads = len(self.buffers)
+        n_blocks, n_threads = self.problem.source.n_blocks, len(self.buffers)
         may_end = all(asked.moved_from is None for asked in questions.values())
 
         def add_up(turn: int, _: StopFlag) -> dict[int, Sums] | None:
             answers = {p: Sums.of(self.problem.n_features, len(asked.further)) for p, asked in questions.items()}
-            for k in range(turn, self.problem.source.n_blocks, n_threads):
+            for k in range(turn * n_blocks // n_threads, (turn + 1) * n_blocks // n_threads):
                 if may_end and self.training.is_over(stop):
                     return None
                 self._add(self.problem.read(k, self.buffers[turn]), questions, answers)

@@ -207,7 +207,7 @@ class Training:
         if self.holds_all:
             self.place.passes += 1.0
             return BlocksLeft(self.problem, [], self.place)
-        order = self.generator(0).permutation(self.problem.source.n_blocks)
+        order = self.problem.shuffled(self.generator(0))
         return BlocksLeft(self.problem, order[self.place.position :].tolist(), self.place)
 
     def blocks(self) -> Iterator[StreamedRows]:
