@@ -78,6 +78,8 @@ class RowCache:
         entry = X.dtype.itemsize + (X.indices.dtype.itemsize if self.is_sparse else 0)
         average, longest = float(np.mean(lengths)), int(np.max(lengths))
         beside = _BESIDE + (8 if self.is_sparse else 0)
+        self.row_bytes = average * entry + beside
+        """Of a row, on average."""
         needed = _FEWEST_SEGMENTS * _LEAST_ROWS * (longest * entry + beside)
         if memory < needed:
             raise ParameterError(

@@ -29,6 +29,7 @@ from maxmargin.problems import StreamedProblem
 from maxmargin.solvers.curve import curve_of
 from maxmargin.solvers.multipliers import GROWTH, PATIENCE, RANGE, SHORT, SOFTENED
 from maxmargin.solvers.newton_directions import ByFeatures, rows_for_one
+from maxmargin.solvers.stream_kept import Model
 from maxmargin.solvers.stream_questions import Question, Sums
 
 _SLOW = 0.3  # a step that leaves more of the gap says that a sample of the rows is too rough for its matrix
@@ -45,7 +46,7 @@ Asking: TypeAlias = Generator[Question, Sums, None]
 class StreamedDescent:
     """Where a sub-problem is, and what it asks for next."""
 
-    def __init__(self, problem: StreamedProblem, p: int, w: Vector, b: float, dual: float):
+    def __init__(self, problem: StreamedProblem, p: int, w: Vector, b: float, dual: float, share: float):
         self.problem, self.p, self.w, self.b = problem, p, w, b
         self.scale = problem.intercept.scale
         self.curve = curve_of(problem.loss)
@@ -56,6 +57,8 @@ class StreamedDescent:
         self.primal, self.gap, self.violation, self.dual = np.inf, np.inf, np.inf, -np.inf
         self.centre_dual = dual
         """D at the coefficients that are the centres now."""
+        self.share = share if self.has_kinks else 0.0
+        """Of the rows, for which there is room in memory."""
 
     def run(self, tol: float) -> Asking:
         """Newton steps and moves of the centres, until the gap is within the tolerance or nothing helps."""
@@ -68,11 +71,11 @@ class StreamedDescent:
                 sigma = self.sigma * (GROWTH if self.apart <= self.rows else SOFTENED)
                 if not least <= sigma <= largest:
                     return
-                seen = yield Question(self.w, self.b, sigma, self.sigma, every=every)
+                seen = yield Question(self.w, self.b, sigma, self.sigma, every=every, share=self.share)
                 self.sigma, self.centre_dual, short = sigma, self.dual, 0
                 continue
             before, primal = self.gap, self.primal
-            p, shift = ByFeatures(seen.H, seen.edge, self.corner).solve(self.gradient, self.bias_gradient)
+            p, shift = self._direction(seen)
             seen, t = yield from self._go(p, shift, _LENGTHS if self.has_kinks else _SMOOTH_LENGTHS, every)
             short = short + 1 if t < SHORT else 0
             self._look(seen, tol)
@@ -94,7 +97,7 @@ class StreamedDescent:
         has_penalty = 0.0 < s < np.inf
         self.gradient = w - seen.combination
         self.bias_gradient = -seen.surplus + b / s**2 if s > 0.0 else 0.0
-        self.corner = seen.corner + s**-2.0 if s > 0.0 else 0.0
+        self.corner = seen.corner + seen.kept_corner + s**-2.0 if s > 0.0 else 0.0
         if np.isinf(s):  # no more than the height of a score at a step, where no row has curvature
             self.corner = max(self.corner, abs(self.bias_gradient) / self.height)
         self.apart = 0.5 * float(self.gradient @ self.gradient)
@@ -109,17 +112,25 @@ class StreamedDescent:
         self.violation = seen.violation
         return self.gap <= tol and self.violation <= _NEAR * tol
 
+    def _direction(self, seen: Sums) -> tuple[Vector, float]:
+        """Newton's step, or that of the model which knows the rows kept."""
+        if not seen.kept:
+            return ByFeatures(seen.H, seen.edge, self.corner).solve(self.gradient, self.bias_gradient)
+        corner = max(0.0, self.corner - seen.kept_corner)
+        model = Model(seen.H, seen.edge, corner, self.gradient, self.bias_gradient, self.scale > 0.0)
+        return model.minimum(seen.kept, self.curve._replace(sigma=self.sigma))
+
     def _begin(self, every: int) -> Generator[Question, Sums, Sums]:
         """The sums at the point to begin with: the best between zero and what the rounds have come to.
 
         These have it from few rows at a time, and it can be very far away where features have large units.
         """
         if self.is_begun:
-            return (yield Question(self.w, self.b, self.sigma, every=every))
+            return (yield Question(self.w, self.b, self.sigma, every=every, share=self.share))
         self.is_begun = True
         p, shift = self.w, self.b
         self.w, self.b = np.zeros_like(p), 0.0
-        seen = yield Question(self.w, self.b, self.sigma, every=every)
+        seen = yield Question(self.w, self.b, self.sigma, every=every, share=self.share)
         self._look(seen, 0.0)
         if float(self.gradient @ p) + self.bias_gradient * shift < 0.0:
             seen, _ = yield from self._go(p, shift, _LENGTHS, every)
@@ -135,7 +146,7 @@ class StreamedDescent:
         w, b, t, lengths = self.w, self.b, 1.0, first
         for look in range(_LOOKS):
             further = lengths - t
-            seen = yield Question(w + t * p, b + t * shift, self.sigma, None, p, shift, further, every)
+            seen = yield Question(w + t * p, b + t * shift, self.sigma, None, p, shift, further, every, self.share)
             slopes = linear + lengths * square + seen.along
             slope = float(slopes[np.argmin(np.abs(further))])
             is_there = (_BEHIND if t >= 1.0 else _BEFORE) * begin <= slope <= -_BEHIND * begin

@@ -8,6 +8,7 @@ rows. Here nothing is kept but the coefficients, which the dual trainers have as
 method to the other.
 
     stream_questions    what a pass tells
+    stream_kept         steps that know some of the rows
     stream_descent      what a sub-problem asks for
 
 All sub-problems ask their questions in the same passes.
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
 _MATRICES = 4  # over the features, in hand at a time for a sub-problem, where one thread adds up
 _SMALL = 1 << 24  # bytes: less is never too much
+_KEPT = 4  # this part of the memory is for rows that are kept
+_ROWS_PER_FEATURE, _STEPS_IN_MEMORY = 4, 4e9  # rows, and multiplications for a matrix of theirs, at most
 
 
 def has_room(problem: StreamedProblem, memory: int) -> bool:
@@ -53,8 +56,9 @@ class NewtonSteps:
     def __init__(self, training: Training):
         self.training, self.problem = training, training.problem
         weights, intercepts = training.certified, training.point.intercepts
+        share = self._share_kept()
         self.descents = [
-            StreamedDescent(self.problem, p, weights[p].copy(), float(intercepts[p]), float(dual))
+            StreamedDescent(self.problem, p, weights[p].copy(), float(intercepts[p]), float(dual), share)
             for p, dual in enumerate(training.point.dual_values())
         ]
         for descent, sigma in zip(self.descents, training.place.stiffness, strict=False):  # none, unless they go on
@@ -62,6 +66,13 @@ class NewtonSteps:
         n_more = _most_matrices(self.problem, training.memory) - _MATRICES
         n_threads = min(thread_count(training.solver.n_jobs), 1 + n_more, self.problem.source.n_blocks)
         self.buffers = [training.buffers[0], *(self.problem.buffers() for _ in range(n_threads - 1))]
+
+    def _share_kept(self) -> float:
+        """The share of the rows that each sub-problem keeps: what a part of the memory holds, and steps stay short."""
+        n_rows, d = max(1, self.problem.n_rows), max(1, self.problem.n_features)
+        room = max(self.training.memory, _SMALL) / (_KEPT * len(self.training.certified))
+        most = max(_ROWS_PER_FEATURE * d, _STEPS_IN_MEMORY / d**2)
+        return float(min(1.0, room / self.training.cache.row_bytes / n_rows, most / n_rows))
 
     def run(self, tol: float, stop: StopFlag) -> bool:
         """Step until all gaps are within the tolerance; False where a budget is spent, or nothing helps any more.

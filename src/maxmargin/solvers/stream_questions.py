@@ -12,7 +12,7 @@ number a row is kept but the coefficient: it is the centre, u_i = -beta_i / C_i,
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +22,7 @@ from maxmargin._types import Matrix, Vector
 from maxmargin.data.passes import Passes
 from maxmargin.solvers.curve import Curve
 from maxmargin.solvers.sampling import long_rows, sampled
+from maxmargin.solvers.stream_kept import Kept, nearest
 
 
 class Question(NamedTuple):
@@ -39,6 +40,8 @@ class Question(NamedTuple):
     """How much further along the step, or back, the slope is asked for as well."""
     every: int = 1
     """How many rows one may stand for in H, edge and corner."""
+    share: float = 0.0
+    """Of the rows, to be kept, of a curve with kinks; the nearest to these."""
     is_last: bool = False
     """Nothing is asked for but that the centres move."""
 
@@ -58,6 +61,10 @@ class Sums:
     violation: float = 0.0
     n_active: int = 0
     """Rows with curvature."""
+    kept: list[Kept] = field(default_factory=list)
+    """Rows that are not part of H, edge and corner."""
+    kept_corner: float = 0.0
+    """sum_i c_i over these."""
 
     @classmethod
     def of(cls, n_features: int, n_lengths: int) -> Sums:
@@ -84,6 +91,8 @@ class Sums:
         self.surplus -= total
         self.violation = max(self.violation, violation)
         self.combination -= rows.combination(slope)
+        if asked.share > 0.0 and asked.every == 1:
+            self._keep(rows, y, C, f + asked.b, curvature, curve, asked.share)
         self._add_curvature(rows, curvature, asked.every)
         if asked.p is not None:
             moved = rows.scores(asked.p)
@@ -97,6 +106,14 @@ class Sums:
                 self.violation = max(self.violation, value)
             else:
                 setattr(self, name, getattr(self, name) + value)
+
+    def _keep(self, rows: Passes, y: Vector, C: Vector, f: Vector, c: Vector, curve: Curve, share: float) -> None:
+        """Copy the rows nearest to their kinks; their curvatures go with them, and are no longer part of the sums."""
+        chosen = nearest(curve, f, y, share)
+        self.kept.append(Kept(rows.source.X[chosen], y[chosen], C[chosen], curve.centre[chosen], f[chosen]))
+        self.kept_corner += float(np.sum(c[chosen]))
+        self.n_active += int(np.count_nonzero(c[chosen]))
+        c[chosen] = 0.0
 
     def _add_curvature(self, rows: Passes, c: Vector, every: int) -> None:
         active = np.flatnonzero(c)
