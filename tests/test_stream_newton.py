@@ -268,6 +268,15 @@ def test_many_features_leave_no_room_for_newton_steps(monkeypatch):
         LinearSVC(loss="hinge", C=1e6, tol=1e-12, stream="cached-loops", memory="500KB", max_iter=80).fit(X, y)
 
 
+def test_rows_of_many_features_settle_better_where_a_large_c_wants_it():
+    rng = np.random.default_rng(0)
+    X = sparse.random(300, 1600, 0.01, format="csr", random_state=0)
+    y = np.where(X @ rng.normal(size=1600) + 0.01 * rng.normal(size=300) > 0.0, 1, -1)
+    model = LinearSVC(loss="hinge", C=1e6, stream="cached-loops", memory="40KB").fit(X, y)
+    assert model.certificate_.status is Status.CONVERGED
+    model.certificate_.verify(X, y)
+
+
 def test_a_certificate_that_forms_the_weights_anew_in_their_place_has_the_same_numbers(monkeypatch):
     X, y = noisy()
     usual = streamed(LinearSVC(loss="hinge", C=0.1), (X, y)).certificate_

@@ -35,7 +35,7 @@ from maxmargin.solvers.stream_blocks import BlocksLeft
 from maxmargin.solvers.stream_cache import Places, Segment, State, Wanted, loop_rows_like
 from maxmargin.solvers.stream_point import end_sweep, new_sums
 from maxmargin.solvers.stream_solver import StreamSolver
-from maxmargin.solvers.stream_training import PIECE, SETTLED, SWEEPS, Training, Worker
+from maxmargin.solvers.stream_training import PIECE, SWEEPS, Training, Worker
 
 _AGAIN = 1  # rows known that are visited with each row just read
 _WAIT = 0.05  # seconds between looks at the stop flag
@@ -210,7 +210,7 @@ class _Trainer:
         """The next rows of the sweep over those known; none where the last one found nothing to do."""
         if len(self.turn) == 0 and not self.is_settled:
             steepest = float(np.max(self.training.sweep.steepest))
-            self.is_settled = 0.0 < steepest <= SETTLED * self.training.solver.tol
+            self.is_settled = 0.0 < steepest <= self.training.settled
             end_sweep(self.training.sweep)
             self.turn = self.rng.permutation(self.cache.places(State.VISITED))
         taken, self.turn = self.turn[:count], self.turn[count:]

@@ -53,12 +53,14 @@ _FOR_READERS = 8  # this part of the memory, at most, is for all readers but the
 _LARGE = 1 << 26  # bytes: less is never too much
 _ROUNDS = 1000
 _STRICTER = 0.5  # factor on what an estimate must reach after one that was wrong
+_MUCH_STRICTER = 0.02  # the same where nothing moves any more
+_STRICTEST = 1e-9  # what can be asked for at all
 _STALL_ROUNDS = 8
 _NEARER = 0.9  # of the violation at the last progress: one below it is progress again
 _NOTHING = 1e-14  # relative growth of the dual that is rounding
 PIECE = 50_000  # rows that are visited between looks at the clock
 SWEEPS = 10  # over what is in memory, at most, before anything else is done
-SETTLED = 0.1  # of the tolerance: slopes below it are left as they are
+_SETTLED = 0.1  # of what is needed: slopes below it are left as they are
 
 
 class Keeper(Protocol):
@@ -151,7 +153,7 @@ class Training:
             # While the centre of a free intercept moves, rows come nearer to their conditions with the dual at rest:
             # by little where C is small, because it moves by s^2 sum_i beta_i.
             is_higher, is_nearer = dual > highest + _NOTHING * abs(dual), violation < _NEARER * nearest
-            idle = 0 if is_higher or is_nearer or moved > SETTLED * solver.tol else idle + 1
+            idle = 0 if is_higher or is_nearer or moved > self.settled else idle + 1
             highest, nearest = max(highest, dual), violation if is_nearer else nearest
             is_idle = idle >= _STALL_ROUNDS
             if (is_idle or (is_whole and self._looks_done())) and self._check():
@@ -163,9 +165,12 @@ class Training:
                 if self._newton(stop):
                     self.status = Status.CONVERGED
                     return
-            elif is_idle:
+            elif is_idle and self.needed < _STRICTEST:
                 self.status = Status.STALLED
                 return
+            elif is_idle:  # rows are settled, and the gap is not: let them settle better
+                self.needed *= _MUCH_STRICTER
+                idle, nearest = 0, np.inf
             self.keep()
 
     def _times_needed(self) -> float:
@@ -183,6 +188,14 @@ class Training:
             if not self.is_spent(stop) and self._check():
                 return True
         return False
+
+    @property
+    def settled(self) -> float:
+        """The slope of a row that is as good as none; less after a check that found the gap too large.
+
+        Where C is large a gap is many times the slopes: sum_i C_i times what each row is off.
+        """
+        return _SETTLED * self.needed * self.solver.tol
 
     def is_over(self, stop: StopFlag) -> bool:
         """Whether time is up or somebody asked to stop."""
@@ -258,7 +271,7 @@ class Training:
             self.keep()
             steepest = float(np.max(self.sweep.steepest))
             end_sweep(self.sweep)
-            if steepest <= SETTLED * self.solver.tol:
+            if steepest <= self.settled:
                 break
         for segment in self.cache.of_state(State.FRESH):
             segment.state = State.VISITED
