@@ -314,6 +314,43 @@ def test_predict_says_what_does_not_fit_the_model(model):
     assert "but the model predicts numbers" in refused("predict", "r", "words.txt", "-q")
 
 
+@pytest.mark.parametrize("label", ["spam x", "1:2", "a#b", ""])
+def test_convert_refuses_a_label_that_could_not_be_read_back(label, folder):
+    np.savez("words.npz", X=np.ones((3, 2)), y=np.array(["one", label, "one"]))
+    for name in ("new.txt", "new.txt.gz"):
+        assert f"the label {label!r} cannot stand in LIBSVM text" in refused("convert", "words.npz", name)
+    if label:
+        run("convert", "words.npz", "new.csv", "-q")
+        assert maxmargin.open("new.csv", label="label").y.tolist() == ["one", label, "one"]
+    else:
+        assert "an empty label" in refused("convert", "words.npz", "new.csv")
+    assert not list(Path().glob("new.txt*"))
+
+
+@pytest.mark.parametrize("name", ["new.txt", "new.csv", "new.npz", "new.parquet", "new.arrow"])
+def test_convert_keeps_weights_or_refuses_them(name, folder):
+    Path("kept").mkdir()
+    with maxmargin.open([(np.ones((3, 2)), [0, 1, 1], [1.0, 0.5, 1.0])], cache="kept") as source:
+        blocks = source.path
+        assert "the rows have weights, such as 0.5" in refused("convert", blocks, name, "--format", "blocks")
+        run("convert", blocks, "new.blocks", "--format", "blocks", "-q")
+    assert maxmargin.open("new.blocks").weight.tolist() == [1.0, 0.5, 1.0]
+    assert not Path(name).exists()
+
+
+def test_whole_numbers_that_double_precision_cannot_tell_apart_are_no_labels(folder):
+    Path("large.txt").write_text("9007199254740993 1:1\n9007199254740992 1:2\n")
+    told = run("inspect", "large.txt").stdout
+    assert "the label 9007199254740993 has more digits than double precision tells apart" in told
+    assert "9007199254740992" in told
+
+
+def test_what_does_not_fit_into_memory_is_one_line(folder):
+    told = refused("train", "rows.txt", "-o", "new", "-q", "--map", "fourier:n_components=100000000000")
+    assert "not enough memory" in told
+    assert "is given twice" in refused("train", "rows.txt", "-o", "new", "--map", "fourier:gamma=1,gamma=2")
+
+
 @pytest.mark.parametrize("form", ["gz", "bz2", "xz", "zst"])
 @pytest.mark.parametrize("verb", ["train", "inspect", "convert"])
 def test_a_compressed_file_that_was_cut_is_one_line(form, verb, folder):

@@ -39,7 +39,7 @@ class ReadableErrors(TyperGroup):
             raise typer.Exit(130) from None
         except BrokenPipeError:
             raise  # the reader has gone away, as in `maxmargin version | true`; nobody is left to tell
-        except (MaxMarginError, OSError) as error:
+        except (MaxMarginError, MemoryError, OSError) as error:
             if ctx.params.get("debug"):
                 traceback.print_exc()
             else:
@@ -63,6 +63,8 @@ def _show_warning(
 
 
 def _one_line(error: Exception) -> str:
+    if isinstance(error, MemoryError):
+        return f"there is not enough memory: {' '.join(str(error).split()) or 'an array could not be made'}"
     if isinstance(error, OSError) and error.strerror and error.filename is not None:
         return f"{error.filename}: {error.strerror}"
     if isinstance(error, OSError) and error.strerror:

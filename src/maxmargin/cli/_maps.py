@@ -99,7 +99,10 @@ def map_named(text: str | None) -> CarriedMap | None:
     if name not in _KINDS:
         raise unknown_name("--map", name, _KINDS)
     kind = getattr(features, _KINDS[name])
-    given = dict(_pair(part, text) for part in rest.split(",") if part)
+    pairs = [_pair(part, text) for part in rest.split(",") if part]
+    given = dict(pairs)
+    if len(given) < len(pairs):
+        raise OptionError(f"--map {text}: a parameter is given twice.")
     known = [field.name for field in fields(kind) if field.init and field.name != "kernel"]
     known += ["gamma"] if name == "nystroem" else []
     for parameter in given:

@@ -61,7 +61,10 @@ _PART = re.compile(
     rf"|(?:^|(?<=: ))(?P<first>{_NAMES})(?= must be )"
     rf"|{_QUOTED}"
 )
-_OTHERWISE = {  # every command reads the type of values that suits it, and has no option for that
+_OTHERWISE = {  # what a command does by itself, or has no option for
+    "Where all rows fit in memory, `source.head(source.n_rows)` gives arrays, which have no such limit.": (
+        "Without --stream and --checkpoint the rows are trained on in memory, where there is no such limit."
+    ),
     '; dtype="float64" holds more': "",
     "dtype='uint8' takes arrays of bytes only. Leave it out.": "letters are bytes: a .npy of type uint8.",
 }

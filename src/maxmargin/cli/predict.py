@@ -46,7 +46,8 @@ def predict(
     with opening.source(files, skip_bad_rows=skip_bad_rows, needs_labels=False, dtype=value_type(machine)) as source:
         machine = fitting(machine, model, source, files)
         if not source.has_labels and not opening.quiet:
-            tell(f"no labels: all {source.n_features:,} columns are features (else name the label's with --label).")
+            others = "else name the label's with --label, or a file of labels with --labels"
+            tell(f"no labels: all {source.n_features:,} columns are features ({others}).")
         judge = _Judge(machine, source)
         with _writing(output) as file:
             for block in blocks_for(machine, source):

@@ -12,17 +12,19 @@ the label 0 in LIBSVM text, which needs one. Numbers are written as short as the
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import IO, Any, BinaryIO
 
 import numpy as np
 from scipy import sparse
 
-from maxmargin._types import Rows
+from maxmargin._types import Rows, Vector
 from maxmargin.data.compressed import compressing
 from maxmargin.data.source import Block
 from maxmargin.errors import DataError, unknown_name
 
+_NO_WORD = re.compile(r"^$|[\s:#]")
 TEXTS = ("libsvm", "csv")
 WRITTEN = (*TEXTS, "parquet", "arrow", "numpy", "blocks")
 
@@ -35,6 +37,7 @@ def write_rows(source: Any, file: BinaryIO, kind: str, ending: str = "") -> None
     elif kind in ("parquet", "arrow"):
         from maxmargin.data.arrow_files import write_table
 
+        _refuse_weights(source.weight)
         write_table(source, file, parquet=kind == "parquet")
     elif kind == "numpy":
         _write_arrays(file, source)
@@ -45,7 +48,21 @@ def write_rows(source: Any, file: BinaryIO, kind: str, ending: str = "") -> None
 
 
 def _libsvm_lines(source: Any) -> Iterator[str]:
-    return (line for block in source.scan() for line in libsvm_lines(block, source.has_labels))
+    return (line for block in _blocks(source) for line in libsvm_lines(block, source.has_labels))
+
+
+def _blocks(source: Any) -> Iterator[Block]:
+    for block in source.scan():
+        _refuse_weights(block.weight)
+        yield block
+
+
+def _refuse_weights(weight: Vector) -> None:
+    if np.any(weight != 1.0):
+        raise DataError(
+            f"the rows have weights, such as {weight[weight != 1.0][0]:g}, and only block files keep them. Write "
+            "blocks, or put the rows and labels alone into batches."
+        )
 
 
 def libsvm_lines(block: Block, has_labels: bool) -> Iterator[str]:
@@ -59,7 +76,7 @@ def libsvm_lines(block: Block, has_labels: bool) -> Iterator[str]:
             for column, value in zip(columns[first:last], values[first:last], strict=True)
             if value != "0"
         ]
-        yield " ".join([_word(label), *pairs])
+        yield " ".join([_libsvm_word(label), *pairs])
 
 
 def _labels(block: Block, has_labels: bool) -> list[Any]:
@@ -70,10 +87,10 @@ def _labels(block: Block, has_labels: bool) -> list[Any]:
 def _csv_lines(source: Any) -> Iterator[str]:
     first = ["label"] if source.has_labels else []
     yield ",".join([*first, *(f"x{k + 1}" for k in range(source.n_features))])
-    for block in source.scan():
+    for block in _blocks(source):
         X: Rows = block.X.toarray() if sparse.issparse(block.X) else block.X
         for label, row in zip(_labels(block, source.has_labels), X, strict=True):
-            yield ",".join([*([_quoted(_word(label))] if first else []), *_shortest(row)])
+            yield ",".join([*([_csv_word(label)] if first else []), *_shortest(row)])
 
 
 def _write_text(file: IO[bytes], lines: Iterable[str]) -> None:
@@ -83,6 +100,7 @@ def _write_text(file: IO[bytes], lines: Iterable[str]) -> None:
 
 
 def _write_arrays(file: BinaryIO, source: Any) -> None:
+    _refuse_weights(source.weight)
     X, y = source.head(source.n_rows)
     if y.dtype.kind == "O":
         raise DataError("labels of several kinds cannot be kept in .npz; use LIBSVM text or CSV.")
@@ -110,6 +128,19 @@ def _word(label: Any) -> str:
     return str(int(label)) if isinstance(label, float) and label.is_integer() and abs(label) < 1e15 else str(label)
 
 
-def _quoted(word: str) -> str:
+def _libsvm_word(label: Any) -> str:
+    word = _word(label)
+    if isinstance(label, str) and _NO_WORD.search(word):
+        raise DataError(
+            f"the label {word!r} cannot stand in LIBSVM text, where a label ends at a space and has no ':' or '#'. "
+            "Write CSV, or rename the label."
+        )
+    return word
+
+
+def _csv_word(label: Any) -> str:
+    word = _word(label)
+    if not word.strip():
+        raise DataError("an empty label cannot be told from a missing one in CSV. Name the label, or write .npz.")
     needs = any(sign in word for sign in ',";\t\n')
     return '"' + word.replace('"', '""') + '"' if needs else word

@@ -63,7 +63,7 @@ class Checkpoints:
             if (kept := described.get(name)) != found:
                 differ = f"its {name} is {kept!r}, here it is {found!r}"
                 if name == _FINGERPRINT:
-                    differ = f"it was made with other rows; their {name} differs"
+                    differ = f"it was made with other rows, or another map of them; their {name} differs"
                 raise CheckpointError(
                     f"{self.path} is of another training: {differ}. Give another directory, or delete the "
                     "file to begin anew."
