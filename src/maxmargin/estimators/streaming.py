@@ -20,7 +20,7 @@ from maxmargin.estimators.parameters import check_memory, check_seed
 from maxmargin.estimators.validation import check_labels, check_same_length, check_weights
 from maxmargin.estimators.weights import Factors, present_classes
 from maxmargin.problems import Solution, Specification, StreamedProblem, is_source
-from maxmargin.problems.streamed import class_table, row_weights
+from maxmargin.problems.streamed import MEMORY, class_table, row_weights
 
 STREAMS = {
     "block": ("stream_block", "BlockMinimisation"),
@@ -32,7 +32,6 @@ _DEFAULT = "cached-loops"
 
 
 _ARRAYS = 3  # rows that take no more than this part of the memory are trained on as arrays
-_MEMORY = 10**9
 
 
 def rows_in_memory(
@@ -44,7 +43,7 @@ def rows_in_memory(
     if y is not None or sample_weight is not None or not hasattr(X, "require_labels"):
         return X, y, sample_weight
     X.require_labels()
-    if _ARRAYS * X.n_bytes > (check_memory(machine.memory) or _MEMORY):
+    if _ARRAYS * X.n_bytes > (check_memory(machine.memory) or MEMORY):
         return X, y, sample_weight
     weight = row_weights(X)
     return *X.head(X.n_rows), weight

@@ -28,6 +28,9 @@ from maxmargin.problems.linear import LinearProblem
 from maxmargin.problems.specification import Specification
 from maxmargin.problems.tasks import Regression
 
+MEMORY = 10**9
+"""Bytes for rows, where nobody says how many there are."""
+
 
 def is_source(data: Any) -> TypeGuard[Any]:
     """Whether data come in blocks, and not as an array. Their number is not asked for: a file would be read to tell."""

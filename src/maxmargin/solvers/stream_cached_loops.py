@@ -33,9 +33,10 @@ from maxmargin.backends.threads import StopFlag, thread_count
 from maxmargin.problems.streamed import StreamedRows
 from maxmargin.solvers.stream_blocks import BlocksLeft
 from maxmargin.solvers.stream_cache import Places, Segment, State, Wanted, loop_rows_like
+from maxmargin.solvers.stream_contracts import Worker
 from maxmargin.solvers.stream_point import end_sweep, new_sums
 from maxmargin.solvers.stream_solver import StreamSolver
-from maxmargin.solvers.stream_training import PIECE, SWEEPS, Training, Worker
+from maxmargin.solvers.stream_training import PIECE, SWEEPS, Training
 
 _AGAIN = 1  # rows known that are visited with each row just read
 _WAIT = 0.05  # seconds between looks at the stop flag

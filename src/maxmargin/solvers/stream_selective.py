@@ -16,8 +16,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from maxmargin.solvers.stream_contracts import Worker
 from maxmargin.solvers.stream_solver import StreamSolver
-from maxmargin.solvers.stream_training import Training, Worker
+from maxmargin.solvers.stream_training import Training
 from maxmargin.solvers.stream_turns import Turns
 
 

@@ -10,7 +10,8 @@ from maxmargin.backends.threads import run_until_interrupted
 from maxmargin.errors import ParameterError
 from maxmargin.losses import EpsilonInsensitive, Hinge, Logistic, SquaredEpsilonInsensitive, SquaredHinge
 from maxmargin.problems import Status, StreamedProblem
-from maxmargin.solvers.stream_training import Keeper, StreamedSolution, Training, Worker
+from maxmargin.solvers.stream_contracts import Keeper, StreamedSolution, Worker
+from maxmargin.solvers.stream_training import Training
 
 _LOSSES = (Hinge, SquaredHinge, EpsilonInsensitive, SquaredEpsilonInsensitive, Logistic)
 

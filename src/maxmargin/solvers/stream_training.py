@@ -20,14 +20,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from maxmargin._loops.stream_steps import Sweep, visit_rows
-from maxmargin._types import Matrix, Vector
+from maxmargin._types import Vector
 from maxmargin.backends.threads import StopFlag, run_together, thread_count
 from maxmargin.certificates import Assessment
 from maxmargin.certificates.certificate import relative
@@ -35,17 +34,17 @@ from maxmargin.certificates.streamed import assess_stream, combine_stream
 from maxmargin.data import squared_norms
 from maxmargin.problems import History, Status, StreamedProblem
 from maxmargin.problems.solution import listening
-from maxmargin.problems.streamed import StreamedRows, rows_of
+from maxmargin.problems.streamed import MEMORY, StreamedRows, rows_of
 from maxmargin.solvers.stream_blocks import BlocksLeft, Place
 from maxmargin.solvers.stream_cache import Places, RowCache, State
+from maxmargin.solvers.stream_contracts import Keeper, StreamedSolution, Worker
 from maxmargin.solvers.stream_newton import NewtonSteps, has_room
-from maxmargin.solvers.stream_pace import Pace
+from maxmargin.solvers.stream_pace import Pace, Rest
 from maxmargin.solvers.stream_point import StreamedPoint, begin_pass, end_sweep, new_sweep, share
 
 if TYPE_CHECKING:
     from maxmargin.solvers.stream_solver import StreamSolver
 
-_MEMORY = 10**9
 _IN_PASSING = 12  # this part of the memory is left for what is computed in passing
 _AT_MOST = 4  # this part, where blocks are so large beside the memory that they would leave too little for rows
 _MARKS = 2  # bytes a row: whether it is in the cache, and whether it was seen in this pass
@@ -55,44 +54,9 @@ _ROUNDS = 1000
 _STRICTER = 0.5  # factor on what an estimate must reach after one that was wrong
 _MUCH_STRICTER = 0.02  # the same where nothing moves any more
 _STRICTEST = 1e-9  # what can be asked for at all
-_STALL_ROUNDS = 8
-_NEARER = 0.9  # of the violation at the last progress: one below it is progress again
-_NOTHING = 1e-14  # relative growth of the dual that is rounding
 PIECE = 50_000  # rows that are visited between looks at the clock
 SWEEPS = 10  # over what is in memory, at most, before anything else is done
 _SETTLED = 0.1  # of what is needed: slopes below it are left as they are
-
-
-class Keeper(Protocol):
-    """Keeps checkpoints."""
-
-    def restore(self, point: StreamedPoint, place: Place) -> bool:
-        """Put point and place where a checkpoint has them; whether there is one."""
-
-    def keep(self, point: StreamedPoint, place: Place, *, now: bool = False) -> None:
-        """Save, if it is time to."""
-
-
-@dataclass(frozen=True)
-class StreamedSolution:
-    """The point reached by a trainer, with what is exactly known of it."""
-
-    beta: Matrix
-    weights: Matrix
-    intercepts: Vector
-    assessments: list[Assessment]
-    status: Status
-    histories: list[History]
-    solver: str
-    passes: float
-    seconds: float
-
-
-class Worker(Protocol):
-    """Does the rounds of one training."""
-
-    def round(self, stop: StopFlag) -> None:
-        """One pass over the blocks that `training.blocks()` gives, with all training that goes with it."""
 
 
 class Training:
@@ -101,7 +65,7 @@ class Training:
     def __init__(self, solver: StreamSolver, problem: StreamedProblem, keeper: Keeper | None):
         self.solver, self.problem, self.keeper = solver, problem, keeper
         self.n_trainers = min(len(problem.specifications), thread_count(solver.n_jobs))
-        self.memory = solver.memory or _MEMORY
+        self.memory = solver.memory or MEMORY
         self.buffers = self._new_buffers()
         first = problem.read(0, self.buffers[0])
         in_hand = self.memory // _IN_PASSING + sum(getattr(one, "n_bytes", 0) for one in self.buffers)
@@ -130,48 +94,51 @@ class Training:
 
     def run(self, stop: StopFlag) -> None:
         """Rounds until the gap, a budget or Ctrl-C ends them."""
-        solver = self.solver
-        self.end = np.inf if solver.max_seconds is None else time.perf_counter() + solver.max_seconds
-        may_step = solver.has_newton and has_room(self.problem, self.memory)
-        pace, highest, nearest, idle = Pace(), -np.inf, np.inf, 0
-        worker = solver.worker(self)
+        seconds = self.solver.max_seconds
+        self.end = np.inf if seconds is None else time.perf_counter() + seconds
+        self.status = self._run(stop)
+
+    def _run(self, stop: StopFlag) -> Status:
+        may_step = self.solver.has_newton and has_room(self.problem, self.memory)
+        worker, pace, rest = self.solver.worker(self), Pace(), Rest()
         is_between = self.is_restored and self.place.position == 0  # of rounds, or at the end of a training
         if is_between and (self._check() or (may_step and self.place.stiffness and self._newton(stop))):
-            self.status = Status.CONVERGED
-            return
+            return Status.CONVERGED
         while not self.is_spent(stop):
-            begin_pass(self.sweep)
-            self.cache.wake()
-            self.assessments, self.certified = None, self.point.weights
             is_whole = self.place.position == 0
-            worker.round(stop)
+            moved = self._round(worker, stop)
             if self.is_over(stop):
-                return
-            self.place = Place(self.place.round + 1, 0, self.place.passes)
-            moved = self.point.move_centre()
-            dual, violation = float(np.sum(self.point.dual_values())), float(np.max(self.sweep.violation))
+                return Status.BUDGET
             # While the centre of a free intercept moves, rows come nearer to their conditions with the dual at rest:
             # by little where C is small, because it moves by s^2 sum_i beta_i.
-            is_higher, is_nearer = dual > highest + _NOTHING * abs(dual), violation < _NEARER * nearest
-            idle = 0 if is_higher or is_nearer or moved > self.settled else idle + 1
-            highest, nearest = max(highest, dual), violation if is_nearer else nearest
-            is_idle = idle >= _STALL_ROUNDS
-            if (is_idle or (is_whole and self._looks_done())) and self._check():
-                self.status = Status.CONVERGED
-                return
+            dual, violation = float(np.sum(self.point.dual_values())), float(np.max(self.sweep.violation))
+            is_at_rest = rest.has_come(dual, violation) and moved <= self.settled
+            if (is_at_rest or (is_whole and self._looks_done())) and self._check():
+                return Status.CONVERGED
             is_slow = is_whole and pace.is_hopeless(self._times_needed(), is_read=not self.holds_all)
-            if may_step and (is_idle or is_slow):
-                may_step, idle = False, 0
+            if may_step and (is_at_rest or is_slow):
+                may_step = False
                 if self._newton(stop):
-                    self.status = Status.CONVERGED
-                    return
-            elif is_idle and self.needed < _STRICTEST:
-                self.status = Status.STALLED
-                return
-            elif is_idle:  # rows are settled, and the gap is not: let them settle better
+                    return Status.CONVERGED
+                rest.forget()
+            elif is_at_rest:  # rows are settled, and the gap is not: let them settle better
+                if self.needed < _STRICTEST:
+                    return Status.STALLED
                 self.needed *= _MUCH_STRICTER
-                idle, nearest = 0, np.inf
+                rest.forget()
             self.keep()
+        return Status.BUDGET
+
+    def _round(self, worker: Worker, stop: StopFlag) -> float:
+        """All rows once, unless time is up; returns how far the centre of a free intercept moved."""
+        begin_pass(self.sweep)
+        self.cache.wake()
+        self.assessments, self.certified = None, self.point.weights
+        worker.round(stop)
+        if self.is_over(stop):
+            return 0.0
+        self.place = Place(self.place.round + 1, 0, self.place.passes)
+        return self.point.move_centre()
 
     def _times_needed(self) -> float:
         """The gap or the violation at the last look, whichever is larger, by what it should be."""
