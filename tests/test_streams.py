@@ -301,6 +301,7 @@ def test_a_budget_ends_the_fit_with_an_honest_certificate(stream):
         model = LinearSVC(C=10.0, tol=1e-12, stream=stream, memory=a_tenth(X), max_iter=2).fit(MemorySource(X, y))
     assert model.certificate_.status is Status.BUDGET
     model.certificate_.verify(X, y)
+    X, y = table(n=40_000, d=20)
     begin = time.perf_counter()
     with pytest.warns(NotConvergedWarning, match="BUDGET"):
         LinearSVC(C=10.0, tol=1e-12, stream=stream, memory=a_tenth(X), max_seconds=0.3).fit(MemorySource(X, y))

@@ -40,13 +40,13 @@ _ROWS_PER_FEATURE, _STEPS_IN_MEMORY = 4, 4e9  # rows, and multiplications for a 
 
 
 def has_room(problem: StreamedProblem, memory: int) -> bool:
-    """Whether there are few enough features, and matrices over them fit into half of the memory."""
-    return problem.n_features <= MAX_FACTORED and _most_matrices(problem, memory) >= _MATRICES
+    """Whether there are few enough features, not none, and matrices over them fit into half of the memory."""
+    return 0 < problem.n_features <= MAX_FACTORED and _most_matrices(problem, memory) >= _MATRICES
 
 
 def _most_matrices(problem: StreamedProblem, memory: int) -> int:
     """How many matrices there is room for in each sub-problem."""
-    matrix = 8 * max(1, problem.n_features) ** 2
+    matrix = 8 * problem.n_features**2
     return max(memory // 2, _SMALL) // (matrix * len(problem.specifications))
 
 
@@ -69,7 +69,7 @@ class NewtonSteps:
 
     def _share_kept(self) -> float:
         """The share of the rows that each sub-problem keeps: what a part of the memory holds, and steps stay short."""
-        n_rows, d = max(1, self.problem.n_rows), max(1, self.problem.n_features)
+        n_rows, d = self.problem.n_rows, self.problem.n_features
         room = max(self.training.memory, _SMALL) / (_KEPT * len(self.training.certified))
         most = max(_ROWS_PER_FEATURE * d, _STEPS_IN_MEMORY / d**2)
         return float(min(1.0, room / self.training.cache.row_bytes / n_rows, most / n_rows))
