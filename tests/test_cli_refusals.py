@@ -338,13 +338,6 @@ def test_convert_keeps_weights_or_refuses_them(name, folder):
     assert not Path(name).exists()
 
 
-def test_whole_numbers_that_double_precision_cannot_tell_apart_are_no_labels(folder):
-    Path("large.txt").write_text("9007199254740993 1:1\n9007199254740992 1:2\n")
-    told = run("inspect", "large.txt").stdout
-    assert "the label 9007199254740993 has more digits than double precision tells apart" in told
-    assert "9007199254740992" in told
-
-
 def test_what_does_not_fit_into_memory_is_one_line(folder):
     told = refused("train", "rows.txt", "-o", "new", "-q", "--map", "fourier:n_components=100000000000")
     assert "not enough memory" in told

@@ -18,7 +18,6 @@ from maxmargin._loops.text_labels import LabelSpace, code_labels, label_numbers
 from maxmargin.data.labels import MOST_LABELS, LabelTable
 from maxmargin.errors import DataError
 
-_EXACT = 2.0**53  # whole numbers below it are exact in double precision
 NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
@@ -75,11 +74,6 @@ class TextLabels:
         if NUMBER.fullmatch(label) is not None:
             if not math.isfinite(float(label)):
                 self._problems[code] = f"the label {label.decode()} is beyond double precision. Leave the row out."
-            elif abs(float(label)) >= _EXACT and label.lstrip(b"+-").isdigit() and int(label) != int(float(label)):
-                self._problems[code] = (
-                    f"the label {label.decode()} has more digits than double precision tells apart. Write it as a "
-                    f"word, such as n{label.decode().lstrip('+-')}."
-                )
             return
         try:
             label.decode()
