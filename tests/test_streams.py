@@ -301,7 +301,7 @@ def test_a_budget_ends_the_fit_with_an_honest_certificate(stream):
         model = LinearSVC(C=10.0, tol=1e-12, stream=stream, memory=a_tenth(X), max_iter=2).fit(MemorySource(X, y))
     assert model.certificate_.status is Status.BUDGET
     model.certificate_.verify(X, y)
-    X, y = table(n=40_000, d=20)
+    X, y = table(n=200_000, d=20)
     begin = time.perf_counter()
     with pytest.warns(NotConvergedWarning, match="BUDGET"):
         LinearSVC(C=10.0, tol=1e-12, stream=stream, memory=a_tenth(X), max_seconds=0.3).fit(MemorySource(X, y))
@@ -310,7 +310,7 @@ def test_a_budget_ends_the_fit_with_an_honest_certificate(stream):
 
 @pytest.mark.parametrize("stream", STREAMS)
 def test_control_c_leaves_a_certified_model(stream):
-    X, y = table(n=40_000, d=20)
+    X, y = table(n=200_000, d=20)
     model = LinearSVC(C=10.0, tol=1e-12, stream=stream, memory=a_tenth(X))
     timer = threading.Timer(0.7, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
