@@ -7,27 +7,21 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from sklearn.datasets import dump_svmlight_file
-from typer.testing import CliRunner
 
 import maxmargin
 from maxmargin import LinearSVC
-from maxmargin.cli import app
 from maxmargin.evaluate import Experiment
-
-RUN = CliRunner()
+from tests import commands
 
 
 def run(*words, code=0):
-    """The result of a command, which must end with `code`."""
-    result = RUN.invoke(app, ["evaluate", *(str(word) for word in words), "-q"])
-    assert result.exit_code == code, (result.stdout, result.stderr, result.exception)
-    return result
+    """The result of `maxmargin evaluate`, which must end with `code`."""
+    return commands.run("evaluate", *words, "-q", code=code)
 
 
 def refused(*words):
     """The one line of an error."""
-    (line,) = run(*words, code=2).stderr.splitlines()
-    return line
+    return commands.refused("evaluate", *words, "-q").rstrip()
 
 
 @pytest.fixture

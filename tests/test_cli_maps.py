@@ -8,15 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from typer.testing import CliRunner
 
 import maxmargin
 from maxmargin import LinearSVC
-from maxmargin.cli import app
 from maxmargin.features import HashedNGrams, KMers, Monomials, Nystroem, RandomFourier
 from maxmargin.kernels import Gaussian
+from tests.commands import refused, run
 
-RUN = CliRunner()
 MAPS = {
     "fourier:gamma=0.3,n_components=60": lambda X: RandomFourier(gamma=0.3, n_components=60),
     "nystroem:gamma=0.3,n_components=25,random_state=2": lambda X: Nystroem(Gaussian(gamma=0.3), 25, 2).fit(X),
@@ -29,21 +27,6 @@ LETTERS = {
         256, (1, 3), analyzer="char", norm=None
     ),
 }
-
-
-def run(*words, code=0):
-    """The result of a command, which must end with `code`."""
-    result = RUN.invoke(app, [str(word) for word in words])
-    assert result.exit_code == code, (result.stdout, result.stderr, result.exception)
-    return result
-
-
-def refused(*words):
-    """What a command says that does nothing else."""
-    result = run(*words, code=2)
-    assert result.stdout == ""
-    assert result.stderr.count("\n") == 1
-    return result.stderr
 
 
 @pytest.fixture

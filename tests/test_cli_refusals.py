@@ -17,30 +17,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import maxmargin
 from maxmargin.cli import app
+from tests.commands import RUN, refused, run
 from tests.test_text_parser import BAD
 
-RUN = CliRunner()
 PROGRAM = [sys.executable, "-c", "from maxmargin.cli import main; main()"]
-
-
-def run(*words, code=0):
-    """The result of a command, which must end with `code`."""
-    result = RUN.invoke(app, [str(word) for word in words])
-    assert result.exit_code == code, (result.stdout, result.stderr, result.exception)
-    return result
-
-
-def refused(*words):
-    """The only line on stderr of a command that does nothing else."""
-    result = run(*words, code=2)
-    assert result.stdout == ""
-    assert result.stderr.startswith("error: ")
-    assert result.stderr.count("\n") == 1
-    return result.stderr
 
 
 def libsvm_text(X, labels):
@@ -288,7 +271,7 @@ def test_convert_compresses_text_alone(name, folder):
 
 @pytest.mark.parametrize("ending", ["parquet", "arrow"])
 def test_convert_refuses_tables_of_more_columns_than_tables_have(ending, folder):
-    pytest.importorskip("pyarrow")
+    pytest.importorskip("pyarrow", reason="Parquet and Arrow files need the extra `files`")
     Path("sparse.txt").write_text("1 4097:1\n-1 1:2\n")
     told = refused("convert", "sparse.txt", f"new.{ending}")
     assert "the rows have 4,097 columns; Parquet and Arrow files keep every zero" in told
@@ -349,7 +332,7 @@ def test_what_does_not_fit_into_memory_is_one_line(folder):
 def test_a_compressed_file_that_was_cut_is_one_line(form, verb, folder):
     whole = Path("rows.txt").read_bytes()
     if form == "zst":
-        pyarrow = pytest.importorskip("pyarrow")
+        pyarrow = pytest.importorskip("pyarrow", reason="Parquet and Arrow files need the extra `files`")
         packed = pyarrow.compress(whole, codec="zstd", asbytes=True)
     else:
         packed = {"gz": gzip, "bz2": bz2, "xz": lzma}[form].compress(whole)
@@ -515,7 +498,7 @@ tell("train", "broken.txt", "-o", f"{disk}/new")
 
 
 def test_a_full_disk_and_a_read_only_one_are_told_and_nothing_is_left_there(model, tmp_path):
-    pytest.importorskip("pyarrow")
+    pytest.importorskip("pyarrow", reason="Parquet and Arrow files need the extra `files`")
     Path("many.txt").write_text("".join(Path("rows.txt").read_text() for _ in range(200)))
     Path("noise.txt").write_text(libsvm_text(np.random.default_rng(0).normal(size=(3000, 5)), np.arange(3000) % 2))
     Path("broken.txt").write_text("this line would be refused if it were read")

@@ -13,20 +13,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
-from typer.testing import CliRunner
 
 import maxmargin
 from maxmargin import SVC, LinearSVC, LinearSVR
-from maxmargin.cli import app
-
-RUN = CliRunner()
-
-
-def run(*words, code=0):
-    """The result of a command, which must end with `code`."""
-    result = RUN.invoke(app, [str(word) for word in words])
-    assert result.exit_code == code, (result.stdout, result.stderr, result.exception)
-    return result
+from tests.commands import run
 
 
 @pytest.fixture(scope="module")
@@ -220,8 +210,8 @@ PACKED = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 @pytest.mark.parametrize("ending", [".txt", *TABLES, ".npz", ".blocks", *PACKED, ".csv.gz", ".csv.xz", ".svm.zst"])
 def test_rows_survive_the_way_to_another_format_and_back(rows, text, tmp_path, ending):
     if ending in TABLES[1:] or ending.endswith(".zst"):
-        pytest.importorskip("pyarrow")
-        pytest.importorskip("zstandard")
+        pytest.importorskip("pyarrow", reason="Parquet and Arrow files need the extra `files`")
+        pytest.importorskip("zstandard", reason="Zstandard files need the extra `files`")
     there, back = tmp_path / f"there{ending}", tmp_path / "back.txt"
     options = ["--label", "label"] if ending.startswith(TABLES) else []
     run("convert", text, there, "-q")
@@ -249,7 +239,7 @@ def test_compressed_text_is_the_text_that_it_would_be(text, tmp_path, ending):
 
 @pytest.mark.parametrize("ending", ["parquet", "arrow"])
 def test_tables_have_the_labels_and_digits_of_the_rows(tmp_path, ending):
-    pyarrow = pytest.importorskip("pyarrow")
+    pyarrow = pytest.importorskip("pyarrow", reason="Parquet and Arrow files need the extra `files`")
     from pyarrow import feather, parquet
 
     (tmp_path / "rows.csv").write_text("y,a,b\nup,0.1,16777217\ndown,-3e-300,0\n")
@@ -264,7 +254,7 @@ def test_tables_have_the_labels_and_digits_of_the_rows(tmp_path, ending):
 
 
 def test_a_table_is_written_in_pieces_that_the_rows_need_not_fit_into(tmp_path, monkeypatch):
-    pytest.importorskip("pyarrow")
+    pytest.importorskip("pyarrow", reason="Parquet and Arrow files need the extra `files`")
     from pyarrow import parquet
 
     from maxmargin.data import arrow_files
