@@ -28,6 +28,7 @@ A complete run writes `results/kernel.md`; any other run only with `--write`, in
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -161,4 +162,4 @@ def _levels(text: str) -> list[float]:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

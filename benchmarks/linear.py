@@ -23,6 +23,7 @@ A complete run writes `results/linear.md`; any other run only with `--write`, in
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -262,4 +263,4 @@ def _parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -14,6 +14,7 @@ A complete run writes `results/relatives.md`; any other run only with `--write`,
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 
 from rich.console import Console
@@ -52,4 +53,4 @@ def main(arguments: Sequence[str] = ()) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -7,6 +7,7 @@ table comes from a database. In memory a fit on arrays takes what `solver="auto"
 from __future__ import annotations
 
 import argparse
+import sys
 import tempfile
 import time
 import warnings
@@ -86,4 +87,4 @@ def main(arguments: Sequence[str] = ()) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])
