@@ -301,3 +301,39 @@ def test_what_falls_by_a_tenth_a_round_is_not_hopeless_and_what_rests_is():
     assert seen == [False] * 6 + [True] * 2
     assert not any(kept.is_hopeless(1e4, is_read=False) for _ in range(40))
     assert not Pace().is_hopeless(1.0, is_read=True)
+
+
+@pytest.mark.parametrize("max_iter", [7, 8, 9, 12])
+def test_a_budget_that_ends_where_steps_begin_leaves_what_the_rounds_had_found(max_iter, monkeypatch):
+    """Steps begin with a look at zero, which is no answer."""
+    X, y = noisy(4000, 20)
+    rounds = []
+    monkeypatch.setattr(Pace, "is_hopeless", lambda self, times, is_read: rounds.append(times) or len(rounds) == 6)
+    model = LinearSVC(loss="hinge", C=0.1, tol=1e-9, stream="cached-loops", memory=X.nbytes // 10, max_iter=max_iter)
+    with pytest.warns(NotConvergedWarning):
+        model.fit(ArraySource(X, y, np.ones(len(y))))
+    assert len(rounds) == 6
+    assert model.certificate_.relative_gap < 0.05
+    gaps = np.array(model.history_.gap) / np.abs(model.history_.primal)
+    assert np.all(np.abs(gaps[4:]) < 0.05)
+
+
+@pytest.mark.parametrize("n_stuck", [1, 2, 99])
+def test_steps_that_get_stuck_go_on_and_what_they_found_is_kept(n_stuck, monkeypatch):
+    X, y = noisy()
+    run, ended = NewtonSteps.run, []
+
+    def stuck_at_first(self, tol, stop):
+        is_stuck = len(ended) < n_stuck
+        is_near = run(self, 0.1 if is_stuck else tol, stop) if not (is_stuck and ended) else False
+        ended.append(is_near)
+        return is_near and not is_stuck
+
+    monkeypatch.setattr(NewtonSteps, "run", stuck_at_first)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotConvergedWarning)
+        found = streamed(LinearSVC(loss="hinge", C=1e4, tol=1e-6), (X, y)).certificate_
+    assert len(ended) == min(n_stuck + 1, 3)
+    assert found.status is (Status.CONVERGED if n_stuck < 3 else Status.STALLED)
+    assert found.relative_gap <= (1e-6 if n_stuck < 3 else 0.1)
+    found.verify(X, y)

@@ -33,8 +33,8 @@ from maxmargin.problems import History, LinearProblem, Solution, Status
 from maxmargin.solvers.curve import Curve
 from maxmargin.solvers.feasible import balanced
 from maxmargin.solvers.newton_directions import Directions
+from maxmargin.solvers.step_length import step_length
 
-_LINE_STEPS = 60
 _BIAS_STEPS = 40
 _REFINEMENTS = 3
 _SERIAL_ROWS = 150_000  # rows below which a second thread costs more than it brings
@@ -145,19 +145,8 @@ class Descent:
         if 0.0 < self.scale < np.inf:
             linear += self.b * shift / self.scale**2
             square += (shift / self.scale) ** 2
-        begin = float(self.gradient @ p) + shift * self.bias_gradient
-        low, high, t = 0.0, np.inf, 1.0
-        for _ in range(_LINE_STEPS):
-            first, second = self._slopes_along(moved, 1.0, shift, t)
-            slope, curvature = linear + t * square + first, square + second
-            if -0.01 * abs(begin) <= slope <= 0.1 * abs(begin):
-                return t  # near enough, and rather behind the minimum: rows that stopped the step then have curvature
-            low, high = (low, t) if slope > 0.0 else (t, high)
-            following = t - slope / curvature if curvature > 0.0 else 2.0 * t
-            if not low < following < high:
-                following = 0.5 * (low + high) if np.isfinite(high) else 2.0 * t
-            t = following
-        return low
+        steep = abs(float(self.gradient @ p) + shift * self.bias_gradient)
+        return step_length(linear, square, steep, lambda t: self._slopes_along(moved, 1.0, shift, t))
 
     def _slopes_along(self, along: Vector, factor: float, shift: float, t: float) -> list[float]:
         """Derivatives in t of the loss at scores f + b + t (factor along + shift)."""

@@ -76,7 +76,9 @@ class StreamedDescent:
                 continue
             before, primal = self.gap, self.primal
             p, shift = self._direction(seen)
-            seen, t = yield from self._go(p, shift, _LENGTHS if self.has_kinks else _SMOOTH_LENGTHS, every)
+            slope = float(self.gradient @ p) + self.bias_gradient * shift
+            lengths = _LENGTHS if self.has_kinks else _SMOOTH_LENGTHS
+            seen, t = yield from self._go(self.w, self.b, slope, p, shift, lengths, every)
             short = short + 1 if t < SHORT else 0
             self._look(seen, tol)
             if not self.has_kinks and every == 1 and self.gap >= before and self.primal >= primal:
@@ -123,27 +125,33 @@ class StreamedDescent:
     def _begin(self, every: int) -> Generator[Question, Sums, Sums]:
         """The sums at the point to begin with: the best between zero and what the rounds have come to.
 
-        These have it from few rows at a time, and it can be very far away where features have large units.
+        These have it from few rows at a time, and it can be very far away where features have large units. Until it is
+        known, the point is what they have come to.
         """
         if self.is_begun:
             return (yield Question(self.w, self.b, self.sigma, every=every, share=self.share))
+        p, shift, zero = self.w, self.b, np.zeros_like(self.w)
+        seen = yield Question(zero, 0.0, self.sigma, every=every, share=self.share)
+        slope = -float(seen.combination @ p) - (seen.surplus * shift if self.scale > 0.0 else 0.0)
+        if slope < 0.0:
+            seen, _ = yield from self._go(zero, 0.0, slope, p, shift, _LENGTHS, every)
+        else:
+            self.w, self.b = zero, 0.0
         self.is_begun = True
-        p, shift = self.w, self.b
-        self.w, self.b = np.zeros_like(p), 0.0
-        seen = yield Question(self.w, self.b, self.sigma, every=every, share=self.share)
-        self._look(seen, 0.0)
-        if float(self.gradient @ p) + self.bias_gradient * shift < 0.0:
-            seen, _ = yield from self._go(p, shift, _LENGTHS, every)
         return seen
 
-    def _go(self, p: Vector, shift: float, first: Vector, every: int) -> Generator[Question, Sums, tuple[Sums, float]]:
-        """Go along a step to where the slope along it vanishes; returns the sums there, and the length."""
-        linear, square = float(self.w @ p), float(p @ p)
+    def _go(
+        self, w: Vector, b: float, begin: float, p: Vector, shift: float, first: Vector, every: int
+    ) -> Generator[Question, Sums, tuple[Sums, float]]:
+        """Go from (w, b) along a step to where the slope along it vanishes, which is `begin` at first.
+
+        Returns the sums there, and the length. `first` has the lengths to ask for.
+        """
+        linear, square = float(w @ p), float(p @ p)
         if 0.0 < self.scale < np.inf:
-            linear += self.b * shift / self.scale**2
+            linear += b * shift / self.scale**2
             square += (shift / self.scale) ** 2
-        begin = float(self.gradient @ p) + self.bias_gradient * shift
-        w, b, t, lengths = self.w, self.b, 1.0, first
+        t, lengths = 1.0, first
         for look in range(_LOOKS):
             further = lengths - t
             seen = yield Question(w + t * p, b + t * shift, self.sigma, None, p, shift, further, every, self.share)

@@ -12,7 +12,6 @@ with g and h the gradient at p = 0, t = 0. The minimum is found by Newton steps 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
@@ -25,11 +24,11 @@ from maxmargin.data import ArraySource
 from maxmargin.data.passes import Passes
 from maxmargin.solvers.curve import Curve
 from maxmargin.solvers.newton_directions import ByFeatures
+from maxmargin.solvers.step_length import step_length
 
-_STEPS, _LINE_STEPS = 60, 60
+_STEPS = 60
 _ENOUGH = 1e-6  # of the steepest way down so far: one that is as flat is the last
-_BEFORE, _BEHIND = 0.01, 0.1  # parts of the slope at the beginning of a step: between them, the step may end
-_SHORTER = 0.03  # the factor on the length of a step as long as it is too long
+_SHORTER = 0.03  # the factor on the length of a step as long as it is too long: kept rows have kinks very near to them
 
 
 class Kept(NamedTuple):
@@ -89,7 +88,7 @@ class Model(NamedTuple):
             moved = rows.scores(q) + r
             linear = float(g @ q) + h * r - float(first @ moved)
             square = float(q @ q + q @ (self.H @ q)) + 2.0 * float(self.edge @ q) * r + self.corner * r * r
-            a = _length(linear, square, steep, partial(_losses_along, curve, f, moved, y, C))
+            a = step_length(linear, square, steep, partial(_losses_along, curve, f, moved, y, C), shorter=_SHORTER)
             p, t, f = p + a * q, t + a * r, f + a * moved
             most = max(most, a * steep)
         return p, t
@@ -120,22 +119,3 @@ def _losses_along(curve: Curve, f: Vector, moved: Vector, y: Vector, C: Vector, 
     """Slope and curvature in a of the losses at scores f + a moved."""
     slope, curvature = line_loop(*curve, f, 0.0, moved, 1.0, 0.0, a, y, C, 0, len(f))
     return slope, curvature
-
-
-def _length(linear: float, square: float, begin: float, losses: Callable[[float], tuple[float, float]]) -> float:
-    """The length a of a step where the slope linear + a square + that of the losses vanishes, or nearly.
-
-    `losses` gives slope and curvature at a length; `begin` is how steep it goes down at first.
-    """
-    low, high, a = 0.0, np.inf, 1.0
-    for _ in range(_LINE_STEPS):
-        first, second = losses(a)
-        slope, curvature = linear + a * square + first, square + second
-        if -_BEFORE * begin <= slope <= _BEHIND * begin:
-            break
-        low, high = (low, a) if slope > 0.0 else (a, high)
-        following = a - slope / curvature if curvature > 0.0 else 2.0 * a
-        if not low < following < high:
-            following = 2.0 * a if np.isinf(high) else 0.5 * (low + high) if low > 0.0 else _SHORTER * high
-        a = following
-    return a

@@ -89,7 +89,7 @@ class NewtonSteps:
                     questions[p] = running[p].send(answer)
                 except StopIteration:
                     continue
-            if answers:
+            if answers and self._are_begun:
                 self._record()
                 self._take_over()
                 self.training.keep()
@@ -148,7 +148,13 @@ class NewtonSteps:
             training.point.weights[one.p] = one.w
             bias[one.p, 0] = one.b if is_free else 0.0
             bias[one.p, 2] = one.b / bias[one.p, 1] if not is_free and bias[one.p, 1] > 0.0 else 0.0
-        training.place.stiffness = tuple(one.sigma for one in self.descents)
+        if self._are_begun:
+            training.place.stiffness = tuple(one.sigma for one in self.descents)
+
+    @property
+    def _are_begun(self) -> bool:
+        """Whether every sub-problem has a point of its own, and not that of the rounds before."""
+        return all(descent.is_begun for descent in self.descents)
 
     def _record(self) -> None:
         primal, dual = (np.array([getattr(one, name) for one in self.descents]) for name in ("primal", "dual"))

@@ -32,6 +32,7 @@ from maxmargin.certificates import Assessment
 from maxmargin.certificates.certificate import relative
 from maxmargin.certificates.streamed import assess_stream, combine_stream
 from maxmargin.data import squared_norms
+from maxmargin.errors import TOO_LARGE, DataError
 from maxmargin.problems import History, Status, StreamedProblem
 from maxmargin.problems.solution import listening
 from maxmargin.problems.streamed import MEMORY, StreamedRows, rows_of
@@ -56,6 +57,7 @@ _MUCH_STRICTER = 0.02  # the same where nothing moves any more
 _STRICTEST = 1e-9  # what can be asked for at all
 PIECE = 50_000  # rows that are visited between looks at the clock
 SWEEPS = 10  # over what is in memory, at most, before anything else is done
+_STUCK = 3  # times that Newton steps may get stuck
 _SETTLED = 0.1  # of what is needed: slopes below it are left as they are
 
 
@@ -72,6 +74,8 @@ class Training:
         in_hand += _MARKS * problem.n_rows
         self.cache = RowCache(self.memory - min(in_hand, self.memory // _AT_MOST), first.X, problem.n_rows)
         size = float(np.sqrt(np.mean(squared_norms(rows_of(first.X))))) or 1.0
+        if np.isinf(size):
+            raise DataError(TOO_LARGE)
         self.point = StreamedPoint.zero(problem, size, solver.random_state)
         self.place = Place()
         self.sweep = new_sweep(self.point)
@@ -117,9 +121,11 @@ class Training:
                 return Status.CONVERGED
             is_slow = is_whole and pace.is_hopeless(self._times_needed(), is_read=not self.holds_all)
             if may_step and (is_at_rest or is_slow):
-                may_step = False
+                may_step, before = False, self.total.relative_gap
                 if self._newton(stop):
                     return Status.CONVERGED
+                if not self.is_spent(stop) and self.total.relative_gap < before:
+                    return Status.STALLED  # rounds have weights of their own, and would lose it again
                 rest.forget()
             elif is_at_rest:  # rows are settled, and the gap is not: let them settle better
                 if self.needed < _STRICTEST:
@@ -145,13 +151,16 @@ class Training:
         return max(self.total.relative_gap, self.total.violation or 0.0) / (self.needed * self.solver.tol)
 
     def _newton(self, stop: StopFlag) -> bool:
-        """Newton steps in place of rounds, with a check after them; whether it finds what is needed."""
+        """Newton steps in place of rounds, with a check after them; whether it finds what is needed.
+
+        Steps that get stuck go on from there a few times: with other centres, and room for another sigma.
+        """
         self.cache.give_back()
         steps = NewtonSteps(self)
-        is_near = True
-        while is_near and not self.is_spent(stop):
+        n_stuck = 0
+        while n_stuck < _STUCK and not self.is_spent(stop):
             self.assessments = None
-            is_near = steps.run(min(1.0, self.needed) * self.solver.tol, stop)
+            n_stuck += not steps.run(min(1.0, self.needed) * self.solver.tol, stop)
             if not self.is_spent(stop) and self._check():
                 return True
         return False
