@@ -151,3 +151,15 @@ def test_margins_of_labels_nobody_trained_on_are_refused():
         model.margins(X, np.full(20, 5))
     with pytest.raises(DataError, match="two classes"):
         LinearSVC().fit(X, np.arange(20) % 3).margins(X, y)
+
+
+@pytest.mark.parametrize("stream", [None, "block", "selective-block", "cached-loops"])
+def test_rows_whose_squares_are_too_large_are_refused(stream):
+    X = 1e200 * np.random.default_rng(0).normal(size=(40, 3))
+    y = np.where(X[:, 0] > 0.0, 1, -1)
+    model = LinearSVC().fit(X / 1e200, y)
+    before = dict(vars(model))
+    with pytest.raises(DataError, match=r"squares are not finite\. Divide the columns by their size"):
+        model.set_params(stream=stream).fit(X, y)
+    assert {name for name in vars(model) if name.endswith("_")} == {name for name in before if name.endswith("_")}
+    assert np.array_equal(model.coef_, before["coef_"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ import maxmargin
 from maxmargin import LinearSVC
 from maxmargin.features import HashedNGrams, KMers, Monomials, Nystroem, RandomFourier
 from maxmargin.kernels import Gaussian
+from maxmargin.models import read_record, write_record
 from tests.commands import refused, run
 
 MAPS = {
@@ -81,7 +83,8 @@ def test_rows_of_fewer_columns_are_expanded_as_those_of_the_training(text, rows)
 def test_inspect_names_the_map_and_the_columns_before_it(rows):
     run("train", "rows.txt", "-o", "m", "--map", "fourier:n_components=30", "-q")
     seen = json.loads(run("inspect", "m", "--json").stdout)
-    assert (seen["map"], seen["columns before the map"], seen["features"]) == ("fourier:n_components=30", 4, 30)
+    assert seen["map"] == "RandomFourier(gamma=1.0, n_components=30, random_state=0)"
+    assert (seen["columns before the map"], seen["features"]) == (4, 30)
     run("train", "rows.txt", "-o", "plain", "-q")
     assert "map" not in json.loads(run("inspect", "plain", "--json").stdout)
 
@@ -120,6 +123,10 @@ def test_letters_in_bytes_are_expanded_as_texts_are(text, tmp_path, monkeypatch)
 
 
 WRONG = {
+    "no flag": (["--map", "kmers:reverse_complement=flase"], "reverse_complement must be True or False"),
+    "coefficients too large": (["--map", "polynomial:degree=2000"], "are too large to be computed with, got"),
+    "no range": (["--map", "hashed-ngrams:ngram_range=2"], "ngram_range must be a range such as 1-2"),
+    "a degree apart": (["--map", "polynomial", "--degree", "3"], "is one of its own: --map polynomial:degree=3."),
     "no such map": (["--map", "fourie"], "--map fourie is not known. Did you mean 'fourier'?"),
     "no such parameter": (["--map", "fourier:n=3"], "--map fourier has no parameter 'n'. Known: gamma, n_components"),
     "a bad value": (["--map", "fourier:gamma=-3"], "--map fourier:gamma=-3: gamma must be a finite number"),
@@ -144,10 +151,94 @@ def test_a_wrong_map_is_told_before_the_data_are_read(case, tmp_path):
 
 def test_a_map_that_a_file_does_not_tell_in_full_is_refused(rows):
     run("train", "rows.txt", "-o", "m", "--map", "nystroem:n_components=10", "-q")
+    record = read_record("m")
+    told = record["attributes"]["feature_map_"]
+    for name, broken in {
+        "less": told | {"learned": {}},
+        "other": told | {"kind": "Cosine"},
+        "code": told | {"kind": "__builtins__"},
+        "wrong": told | {"parameters": told["parameters"] | {"n_components": -1}},
+        "type": told | {"dtype": "banana"},
+        "columns": told | {"n_features": "x"},
+        "another": told | {"kind": "RandomFourier", "parameters": {"n_components": 40}},
+    }.items():
+        write_record(record | {"attributes": record["attributes"] | {"feature_map_": broken}}, name)
+        assert "the record of the model is incomplete" in refused("predict", name, "rows.txt", "-q")
+
+
+def test_a_map_that_makes_too_many_features_is_told_in_words(rows):
+    told = refused("train", "rows.txt", "-o", "new", "--map", "fourier:n_components=99999999998", "-q")
+    assert "RandomFourier makes 99,999,999,998 features of a row" in told
+
+
+@pytest.mark.parametrize("stream", [[], ["--stream", "block"]], ids=["in memory", "streamed"])
+def test_features_that_are_not_finite_are_refused(stream, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    X = np.random.default_rng(0).normal(size=(50, 3))
+    X[31, 2] = 1e200
+    np.save("X.npy", X)
+    np.save("y.npy", np.arange(50) % 2)
+    told = refused("train", "X.npy", "--labels", "y.npy", "-o", "new", "--map", "polynomial", "-q", *stream)
+    assert "the feature map makes inf of row 31 of the source, in column 9 of the features" in told
+
+
+def test_a_letter_that_cannot_be_read_is_named_by_its_row(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    words = np.full((60_000, 40), ord("A"), dtype=np.uint8)
+    words[51_234, 5] = ord("!")
+    np.save("words.npy", words)
+    np.save("y.npy", np.arange(60_000) % 2)
+    told = refused(
+        "train", "words.npy", "--labels", "y.npy", "-o", "new", "--map", "kmers:k=2", "-q", "--memory", "1MB"
+    )
+    within, start = (int(one.replace(",", "")) for one in re.search(r"sequence (\d+) .* row ([\d,]+)", told).groups())
+    assert within + start == 51_234
+    np.save("words.npy", np.array(["AAA", "ACG"]))
+    assert "found a list of strings" in refused("train", "words.npy", "--labels", "y.npy", "-o", "new", "-q")
+
+
+def test_an_experiment_compares_letters_with_and_without_a_map(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    letters = np.frombuffer(b"ACGT", dtype=np.uint8)
+    np.save("words.npy", np.random.default_rng(0).choice(letters, size=(60, 12)))
+    np.save("y.npy", np.arange(60) % 2)
+    words = ("evaluate", "words.npy", "--labels", "y.npy", "--C", "1", "--experiment", "e.json", "--json", "-q")
+    run(*words, "--map", "kmers:k=2,reverse_complement=yes")
+    assert len(json.loads(run(*words).stdout)["scores"]) == 2
+
+
+@pytest.mark.parametrize("text", MAPS)
+def test_python_reads_the_map_of_a_model_file(text, rows):
+    X, _ = rows
+    run("train", "rows.txt", "-o", "m", "--map", text, "-q")
     model = maxmargin.load("m")
-    model._map["learned"].pop("normalization_")
-    model.save("less")
-    assert "carries a map that this version cannot read" in refused("predict", "less", "rows.txt", "-q")
-    model._map["text"] = "cosine"
-    model.save("other")
-    assert "carries a map that this version cannot read" in refused("certify", "other", "rows.txt", "-q")
+    with maxmargin.open("rows.txt", dtype=model.feature_map_.dtype) as source, maxmargin.open("short.txt") as short:
+        assert model.certificate_.verify(source.map(model.feature_map_))
+        expected = model.decision_function(MAPS[text](X).transform(X))
+        assert_allclose(model.decision_function(source.map(model.feature_map_)), expected, atol=1e-9)
+        assert_allclose(model.decision_function(short.map(model.feature_map_)), expected[:40], atol=1e-4)
+        with pytest.raises(maxmargin.errors.DataError, match=r"give it source.map\(model.feature_map_\)"):
+            model.predict(source)
+
+
+def test_a_picture_of_three_classes_is_refused_before_anything_is_trained(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("three.txt").write_text("1 1:1\n2 1:2\n3 1:3\n")
+    assert "3 classes have as many" in refused("path", "three.txt", "--plot", "p.png", "-q")
+    assert not Path("p.png").exists()
+
+
+@pytest.mark.parametrize("text", MAPS)
+def test_a_path_and_an_experiment_expand_rows(text, rows):
+    X, y = rows
+    expected = LinearSVC(C=0.1).fit(MAPS[text](X).transform(X), y)
+    path = json.loads(run("path", "rows.txt", "--C", "0.1,1", "--map", text, "--json", "-q").stdout)["path"]
+    assert path[0]["certificate"]["primal"] == pytest.approx(expected.certificate_.primal, rel=1e-3)
+    run("evaluate", "rows.txt", "--C", "1", "--experiment", "e.json", "-q")
+    words = ("evaluate", "rows.txt", "--C", "1", "--map", text, "--experiment", "e.json", "--json", "-q")
+    seen = json.loads(run(*words).stdout)
+    assert list(seen["scores"]) == ["C=1", f"C=1, map={text}"]
+    again = json.loads(run(*words, "--reveal").stdout)
+    assert 0.0 < again["test_score"] <= 1.0
+    assert "--map is for linear machines" in refused("path", "rows.txt", "--kernel", "rbf", "--map", text)
+    assert "is for kernels" in refused("evaluate", "rows.txt", "--gamma", "1", "--map", text)

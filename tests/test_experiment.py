@@ -653,8 +653,13 @@ def test_comparing_on_data_changed_in_place_is_refused():
 
 # -------------------------------------------------------------------------------------------- scores and folds
 
+# Scikit-learn warns where it has no score; what is tested is that the experiment refuses that.
+NO_SCORE_WARNING = pytest.mark.filterwarnings(
+    "ignore:Only one class is present:sklearn.exceptions.UndefinedMetricWarning"
+)
 
-@pytest.mark.filterwarnings("ignore:Only one class is present:sklearn.exceptions.UndefinedMetricWarning")
+
+@NO_SCORE_WARNING
 def test_a_score_that_is_not_a_number_is_refused_with_its_fold_and_nothing_is_kept(tmp_path):
     experiment = Experiment(X, y, seed=7, scoring="roc_auc")
     labels = experiment.training[1]
@@ -671,7 +676,7 @@ def test_a_score_that_is_not_a_number_is_refused_with_its_fold_and_nothing_is_ke
     assert content["experiment"]["models"]["line"]["standard_error"] is None
 
 
-@pytest.mark.filterwarnings("ignore:Only one class is present:sklearn.exceptions.UndefinedMetricWarning")
+@NO_SCORE_WARNING
 def test_a_look_without_a_score_is_no_look():
     labels = y.copy()
     _, sealed = next(holdout(0.2, stratify=False).split(X, y))

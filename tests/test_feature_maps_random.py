@@ -15,7 +15,16 @@ from maxmargin import LinearSVC
 from maxmargin._loops.turns import waves_double, waves_single
 from maxmargin.backends.threads import at_most
 from maxmargin.errors import DataError, ParameterError
-from maxmargin.features import HashedNGrams, KMers, Nystroem, RandomFourier
+from maxmargin.features import (
+    GaussianSeries,
+    HashedNGrams,
+    KMers,
+    LinearQuadratic,
+    Monomials,
+    Nystroem,
+    Quadratic,
+    RandomFourier,
+)
 from maxmargin.kernels import EditDistance, FeatureMap, Gaussian, Laplacian, Linear, Polynomial, Sigmoid
 
 LAYOUTS = [np.asarray, np.asfortranarray, sparse.csr_matrix, sparse.csr_array, sparse.csc_matrix]
@@ -231,9 +240,10 @@ def test_a_source_makes_the_features_while_it_is_read(rng):
 # ---------------------------------------------------------------- as scikit-learn's transformers
 
 MAPS = [RandomFourier(0.2, 50), Nystroem(Gaussian(0.2), 30), HashedNGrams(64), KMers(2)]
+WRITTEN_OUT = [Quadratic(), LinearQuadratic(), Monomials(2, coef0=0.5), GaussianSeries(0.2, 3)]
 
 
-@pytest.mark.parametrize("phi", MAPS, ids=repr)
+@pytest.mark.parametrize("phi", MAPS + WRITTEN_OUT, ids=repr)
 def test_a_clone_has_the_same_parameters(phi):
     copy = clone(phi)
     assert copy is not phi
@@ -251,6 +261,10 @@ def test_pipelines_and_searches_take_the_maps(rng):
             search = GridSearchCV(pipeline, {name: [1e-4, 0.5]}, cv=3).fit(X, y)
             assert search.best_params_ == {name: 0.5}
             assert search.best_score_ > 0.9
+    for phi in WRITTEN_OUT:
+        assert make_pipeline(phi, LinearSVC(C=10)).fit(X, y).score(X, y) > 0.9
+    search = GridSearchCV(make_pipeline(Monomials(1), LinearSVC(C=10)), {"monomials__degree": [1, 2]}, cv=3).fit(X, y)
+    assert search.best_params_ == {"monomials__degree": 2}
     words = make_pipeline(HashedNGrams(256, (1, 2), "char"), LinearSVC()).fit(["aa", "ab", "bb", "bba"], [0, 0, 1, 1])
     assert_array_equal(words.predict(["aaa", "bbb"]), [0, 1])
 
@@ -269,6 +283,11 @@ def test_a_changed_parameter_is_checked_and_forgets_what_was_learned(rng):
         phi.set_params(gama=1.0)
     with pytest.raises(ParameterError, match="must be even"):
         phi.set_params(n_components=5)
+    assert phi == RandomFourier(3.0, 4)  # as it was before what was refused
+    phi.gamma = 1.0
+    assert_array_equal(phi(X), RandomFourier(1.0, 4)(X))
+    with pytest.raises(ParameterError, match=r"Quadratic has no parameters, got 'gamma'"):
+        Quadratic().set_params(gamma=1.0)
 
 
 def test_a_kernel_can_be_made_of_every_map(rng):
@@ -292,6 +311,12 @@ def test_output_features_counts_the_columns(phi):
         (lambda: RandomFourier(1.0, 0), "n_components must be an integer, at least 2"),
         (lambda: RandomFourier(1.0, 4, random_state=-1), "random_state must be an integer, at least 0"),
         (lambda: Nystroem(Gaussian(), 0), "n_components must be an integer, at least 1"),
+        (lambda: Monomials(3, gamma=1e200), "too large to be computed with, got degree=3, gamma=1e"),
+        (lambda: Monomials(2000), "too large to be computed with, got degree=2000"),
+        (lambda: GaussianSeries(1e200, 4), "too large to be computed with, got gamma=1e"),
+        (lambda: KMers(2, reverse_complement="no"), "reverse_complement must be True or False, got"),
+        (lambda: HashedNGrams(alternate_sign=1), "alternate_sign must be True or False"),
+        (lambda: HashedNGrams(ngram_range=(1, "a")), "ngram_range must be an integer, at least 1"),
     ],
 )
 def test_bad_parameters_are_refused_in_words(make, message):

@@ -10,6 +10,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy import sparse
 from sklearn.metrics import accuracy_score, r2_score
+from sklearn.preprocessing import StandardScaler
 
 import maxmargin
 from maxmargin import (
@@ -30,7 +31,7 @@ from maxmargin import (
     SoftmaxRegression,
 )
 from maxmargin.data import ArraySource, Block
-from maxmargin.errors import DataError, ParameterError
+from maxmargin.errors import DataError, ModelFileError, ParameterError
 from maxmargin.estimators.running_scores import RunningAccuracy, RunningRSquared
 
 CLASSIFIERS = {
@@ -135,8 +136,109 @@ def test_a_map_is_applied_to_what_is_predicted_as_to_what_was_trained_on(feature
         assert_array_equal(model.predict(expanded), model.predict(features))
         np.testing.assert_allclose(model.decision_function(expanded), model.decision_function(features), rtol=1e-9)
         assert model.score(expanded) == pytest.approx(model.score(features, y))
-        with pytest.raises(DataError, match=r"5 columns, .* trained on .* give it the same map"):
+        with pytest.raises(DataError, match=r"5 columns, .* trained on .* give it source.map\(model.feature_map_\)"):
             model.predict(source)
+
+
+ALL_MAPS = [
+    maxmargin.features.GaussianSeries(0.1, 3),
+    maxmargin.features.LinearQuadratic(),
+    maxmargin.features.Monomials(2),
+    maxmargin.features.Nystroem(maxmargin.kernels.Gaussian(0.3), 7),
+    maxmargin.features.Quadratic(),
+    maxmargin.features.RandomFourier(gamma=0.3, n_components=40),
+]
+
+
+@pytest.mark.parametrize("stream", [None, "cached-loops"])
+@pytest.mark.parametrize("feature_map", ALL_MAPS, ids=lambda one: type(one).__name__)
+def test_a_model_keeps_the_map_of_its_training_also_in_its_file(feature_map, stream, tmp_path):
+    X, y, _ = table(3)
+    with opened(X, y, "dense") as source:
+        feature_map.fit(source)
+        model = LinearSVC(stream=stream).fit(source.map(feature_map))
+        model.save(tmp_path / "m")
+        for one in (model, maxmargin.load(tmp_path / "m")):
+            carried = one.feature_map_
+            assert (carried.feature_map, carried.n_features) == (feature_map, X.shape[1])
+            assert one.certificate_.verify(source.map(carried))
+            assert_array_equal(one.predict(source.map(carried)), model.predict(feature_map.transform(X)))
+        part, _ = source.map(feature_map).split(test=0.5)
+        assert model.fit(part).feature_map_ == carried
+        with pytest.raises(ParameterError, match="C must be"):
+            model.set_params(C=-1.0).fit(source)
+        assert model.feature_map_ == carried  # a fit that is refused leaves the model as it was
+        assert model.set_params(C=1.0, stream=None).fit(X, y).feature_map_ is None
+
+
+@pytest.mark.parametrize("stream", [None, "cached-loops"])
+@pytest.mark.parametrize("kind", [LinearSVR, LogisticRegression])
+def test_every_machine_that_is_trained_from_sources_keeps_the_map(kind, stream, tmp_path):
+    X, y, f = table(3)
+    feature_map = maxmargin.features.Monomials(2)
+    with opened(X, f if kind is LinearSVR else y == "low", "dense") as source:
+        model = kind(stream=stream).fit(source.map(feature_map))
+        model.save(tmp_path / "m")
+        carried = maxmargin.load(tmp_path / "m").feature_map_
+        assert carried.feature_map == model.feature_map_.feature_map == feature_map
+        feature_map.set_params(degree=3)
+        assert carried == model.feature_map_  # a copy, which its owner does not change
+        bayes = GaussianNB().fit(source.map(feature_map)) if kind is LogisticRegression else None
+        assert bayes is None or bayes.feature_map_.feature_map == feature_map
+
+
+class Doubled(maxmargin.features.Monomials):
+    """A map of somebody else."""
+
+
+def test_what_no_file_could_tell_is_not_carried():
+    X, y, _ = table(3)
+    one = maxmargin.features.Monomials(1)
+    with opened(X, y, "dense") as source:
+        for rows in (
+            source.map(StandardScaler().fit(X)),
+            source.map(Doubled(2)),
+            source.map(one).map(one),
+            source.map(one).split(test=0.5)[0].map(one),
+        ):
+            assert LinearSVC().fit(rows).feature_map_ is None
+
+
+def test_a_map_that_cannot_be_written_is_named(tmp_path):
+    X, y, _ = table(3)
+    kernel = maxmargin.kernels.from_function(lambda x: float(x[0]))
+    with opened(X, y, "dense") as source:
+        model = LinearSVC().fit(source.map(maxmargin.features.Nystroem(kernel, 5).fit(X)))
+    with pytest.raises(ModelFileError, match=r"feature map that the model carries .* set model.feature_map_ = None"):
+        model.save(tmp_path / "m")
+    with pytest.raises(ModelFileError, match="a liblinear file has no room for the feature map"):
+        model.save(tmp_path / "m", format="liblinear")
+    model.feature_map_ = None
+    model.save(tmp_path / "m")
+    assert maxmargin.load(tmp_path / "m").feature_map_ is None
+
+
+def test_a_map_of_columns_refuses_another_number_of_them_and_one_of_letters_does_not(tmp_path):
+    X, y, _ = table(3)
+    with opened(X, y, "dense") as source:
+        model = LinearSVC().fit(source.map(maxmargin.features.Monomials(2)))
+    assert model.feature_map_.transform(sparse.csr_matrix(X[:, :3])).shape[1] == model.n_features_in_
+    with pytest.raises(DataError, match="rows of 5 columns in training, got 3"):
+        model.feature_map_.transform(X[:, :3])
+    with pytest.raises(DataError, match=r"give it model.feature_map_.transform\(X\)"):
+        model.predict(X)
+    for rows in (X.tolist(), sparse.csc_matrix(X), sparse.coo_matrix(X), X.astype(np.float32)):
+        assert_array_equal(
+            model.predict(model.feature_map_.transform(rows)), model.predict(maxmargin.features.Monomials(2)(X))
+        )
+    words = np.frombuffer(b"AACACAGTTTGTTGG\0", dtype=np.uint8).reshape(4, 4)
+    for dtype in ("uint8", "float32"):
+        with maxmargin.open([(words, [0, 0, 1, 1])], dtype=dtype) as source:
+            model = LinearSVC().fit(source.map(maxmargin.features.KMers(2, dtype=np.float64)))
+        model.save(tmp_path / "m")
+        carried = maxmargin.load(tmp_path / "m").feature_map_
+        assert (carried.n_features, carried.dtype) == (None, "uint8")
+        assert_array_equal(model.predict(carried.transform(["AACACA", "GTTGTTT"])), [0, 1])
 
 
 class Counted:

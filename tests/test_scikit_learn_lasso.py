@@ -50,6 +50,7 @@ NAMES = ("Lasso", "ElasticNet", "LassoCV", "lasso_path")
 
 _FILE = Path(sklearn.linear_model.__file__).parent / "tests" / "test_coordinate_descent.py"
 
+# Some of their tests stop a fit early on purpose, and do not look for a warning of ours.
 pytestmark = pytest.mark.filterwarnings("ignore::maxmargin.errors.NotConvergedWarning")
 
 

@@ -56,6 +56,7 @@ EXCEPTIONS = {
 _FOLDER = Path(sklearn.svm.__file__).parent / "tests"
 _CLASSES = ("SVC", "SVR", "NuSVC", "NuSVR", "OneClassSVM", "LinearSVC", "LinearSVR")
 
+# Some of their tests stop a fit early on purpose, and do not look for a warning of ours.
 pytestmark = pytest.mark.filterwarnings("ignore::maxmargin.errors.NotConvergedWarning")
 
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from maxmargin._types import Labels, Rows, Vector
@@ -110,9 +110,19 @@ class NotSeparableError(MaxMarginError, ValueError):
         return self._proof(X, y, self.multipliers)
 
 
+TOO_LARGE = "values are too large: their squares are not finite. Divide the columns by their size first."
+"""What is wrong with finite numbers beyond 1e154."""
+
+
 def unknown_name(what: str, given: object, known: Iterable[str]) -> ParameterError:
     """Error for a name that is not in a list, with the nearest one that is."""
     names = sorted(known)
     near = difflib.get_close_matches(str(given).lower(), names, n=1, cutoff=0.5)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     return ParameterError(f"{what}={given!r} is not known.{hint} Known: {', '.join(map(repr, names))}.")
+
+
+def label_in_words(label: Any) -> str:
+    """A label as text files have it: 1 and not 1.0."""
+    value = label.item() if hasattr(label, "item") else label
+    return str(int(value)) if isinstance(value, float) and value.is_integer() and abs(value) < 1e15 else str(value)

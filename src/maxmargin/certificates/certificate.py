@@ -16,6 +16,14 @@ from maxmargin.certificates.html import as_html, in_one_line
 from maxmargin.errors import CertificateError
 from maxmargin.problems import Problem, Solution, Specification, Status, Task
 
+_NUMBERS = {
+    "primal": "the primal value",
+    "dual": "the dual value",
+    "gap": "the gap",
+    "relative_gap": "the relative gap",
+    "kkt_violation": "the KKT violation",
+    "n_support": "the number of support rows",
+}
 _AGREEMENT = 1e-9  # relative; two machines add in different orders, and a lie of this size helps nobody
 
 
@@ -122,6 +130,10 @@ class Certificate:
         return again
 
     def _compare(self, again: Certificate) -> None:
+        if math.isnan(again.primal):
+            raise CertificateError(
+                "the model and the data give no number for the primal value: one of them is not finite, or too large."
+            )
         scale = max(abs(again.primal) if math.isfinite(again.primal) else 1.0, again.rounding / _AGREEMENT)
         allowed = {
             "primal": _AGREEMENT * scale,
@@ -136,9 +148,10 @@ class Certificate:
             if stated == found or (math.isnan(stated) and math.isnan(found)):
                 continue
             if not abs(stated - found) <= slack:
-                which = f" of {self.claim.specification.task}" if self.claim is not None else ""
+                aim = "" if self.claim is None else self.claim.specification.task.aim
                 raise CertificateError(
-                    f"the certificate{which} states {name} = {stated!r}, but the model and the data give {found!r}. "
+                    f"the certificate {f'{aim} ' if aim else ''}states {_NUMBERS[name]} {stated!r}, but the model and "
+                    f"the data give {found!r}. "
                     "Either these are not the data the model was trained on, or the model was changed after training."
                 )
         if self.status is Status.CONVERGED and again.status is not Status.CONVERGED:

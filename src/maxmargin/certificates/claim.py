@@ -64,8 +64,8 @@ class Claim:
         self._check_labels(y, weight)
         if self.point.vectors is not None and not _same_rows(X[self.point.support], self.point.vectors):
             raise CertificateError(
-                "the support vectors of the model are not the rows of X that its certificate is about. Either these "
-                "are not the data the model was trained on, or the model was changed after training."
+                "the support vectors of the model are not the rows of the data that stand at their places. Either "
+                "these are not the data the model was trained on, or the model was changed after training."
             )
         problem, rows = self.specification.problem(X, y, weight)
         everywhere = self.point.everywhere(self.n_rows)

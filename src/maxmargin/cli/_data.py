@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
-from maxmargin.cli._results import word
 from maxmargin.cli._wording import for_command_line
-from maxmargin.errors import DataError, ParameterError
+from maxmargin.errors import DataError, ParameterError, label_in_words
 
 if TYPE_CHECKING:
     from maxmargin._types import Labels, Rows
@@ -105,8 +104,8 @@ def _check_features(source: Any, files: list[Path]) -> None:
     if source.n_features == 0:
         raise DataError(
             f"{files[0]}: found {source.n_rows:,} rows without a feature; the first is the label "
-            f"{word(source.block(0).y[0])!r} alone. LIBSVM text reads `label index:value ...`; if the file is a table, "
-            "say --format csv, and name the column of the label with --label."
+            f"{label_in_words(source.block(0).y[0])!r} alone. LIBSVM text reads `label index:value ...`; if the file "
+            "is a table, say --format csv, and name the column of the label with --label."
         )
 
 

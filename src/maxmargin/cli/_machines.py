@@ -65,8 +65,8 @@ class Machine:
     kernel: Annotated[
         str | None, "linear, poly, rbf or sigmoid. Not given: a linear machine, which needs no kernel."
     ] = None
-    degree: Annotated[int, "Degree of poly."] = 3
-    coef0: Annotated[float, "Constant of poly and sigmoid."] = 0.0
+    degree: Annotated[int | None, "Degree of poly; 3 if not given."] = None
+    coef0: Annotated[float | None, "Constant of poly and sigmoid; 0 if not given."] = None
     loss: Annotated[
         str | None,
         "hinge, squared-hinge, logistic; of --regression epsilon, squared-epsilon; of --kernel the first.",
@@ -152,8 +152,8 @@ class Machine:
             raise unknown_name("--kernel", self.kernel, _KERNELS)
         parameters: dict[str, Any] = {
             "kernel": self.kernel,
-            "degree": self.degree,
-            "coef0": self.coef0,
+            "degree": 3 if self.degree is None else self.degree,
+            "coef0": 0.0 if self.coef0 is None else self.coef0,
             "intercept": self.intercept,
             "max_iter": -1 if search.max_passes is None else search.max_passes,
         }

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from maxmargin.cli._data import tell
-from maxmargin.cli._maps import map_of, with_columns
 from maxmargin.errors import DataError, ModelFileError
 
 if TYPE_CHECKING:
     from maxmargin.data import Block
+    from maxmargin.features.carried import CarriedMap
 
 ModelFile = Annotated[
     Path, typer.Argument(exists=True, dir_okay=False, help="Model file: of maxmargin, LIBSVM or LIBLINEAR.")
@@ -67,14 +67,16 @@ def columns_of(model: Any, otherwise: int) -> int:
     return int(getattr(model, "n_features_in_", otherwise))
 
 
-def value_type(model: Any) -> str:
-    """Type of the values that data are read in for a model."""
-    carried = map_of(model)
-    return "float32" if carried is None else carried.dtype
+def map_of(model: Any) -> CarriedMap | None:
+    """The map that a model carries; one read from a file of another library may be of a kind that has none."""
+    carried: CarriedMap | None = getattr(model, "feature_map_", None)
+    return carried
 
 
 def blocks_for(model: Any, source: Any) -> Iterator[Block]:
     """One pass over a source, with the rows as the model takes them."""
+    from maxmargin.data.arrays import with_columns
+
     carried = map_of(model)
     if carried is not None:
         yield from source.map(carried).scan()

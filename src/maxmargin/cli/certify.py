@@ -10,21 +10,13 @@ from typing import Annotated, Any
 import typer
 
 from maxmargin.cli._data import Files, Json, Opening, SkipBadRows, in_memory
-from maxmargin.cli._maps import check_letters, map_of
-from maxmargin.cli._models import ModelFile, columns_of, load_model, value_type
+from maxmargin.cli._maps import check_letters, value_type
+from maxmargin.cli._models import ModelFile, columns_of, load_model, map_of
 from maxmargin.cli._options import with_options
-from maxmargin.cli._results import certificate_record, print_json, word
-from maxmargin.errors import CertificateError, DataError, ModelFileError
+from maxmargin.cli._results import certificate_record, print_json
+from maxmargin.errors import CertificateError, DataError, ModelFileError, label_in_words
 
 _SHOWN = 5
-_NUMBERS = {
-    "primal": "the primal value",
-    "dual": "the dual value",
-    "gap": "the gap",
-    "relative_gap": "the relative gap",
-    "kkt_violation": "the KKT violation",
-    "n_support": "the number of support rows",
-}
 _TRAINED_ON = "Give the data that it was trained on: all rows, with their labels, in the same order."
 
 
@@ -43,9 +35,10 @@ def certify(
     machine = load_model(model)
     if machine.certificate_ is None:
         raise ModelFileError(f"{model}: {_why_not(machine)}")
-    check_letters(map_of(machine), files, opening.format)
+    carried = map_of(machine)
+    check_letters(carried, files, opening.format, of_model=True)
     with ExitStack() as opened:
-        reading: dict[str, Any] = {"skip_bad_rows": skip_bad_rows, "dtype": value_type(machine)}
+        reading: dict[str, Any] = {"skip_bad_rows": skip_bad_rows, "dtype": value_type(carried)}
         source = opened.enter_context(opening.source(files, **reading))
         known, found = columns_of(machine, source.n_features), source.n_features
         if found < known and source.is_sparse:  # LIBSVM text does not say how many columns of zeros stand at its end
@@ -89,7 +82,7 @@ def _verified(machine: Any, source: Any, files: Sequence[Path]) -> Any:
             return machine.certificate_.verify(source)
         return machine.certificate_.verify(*in_memory(source))
     except CertificateError as error:
-        raise CertificateError(f"not confirmed by {files[0]}: {_in_words(str(error), claims)}") from None
+        raise CertificateError(f"not confirmed by {files[0]}: {error}") from None
 
 
 def _check_labels(machine: Any, source: Any, specification: Any, files: Sequence[Path]) -> None:
@@ -104,7 +97,7 @@ def _check_labels(machine: Any, source: Any, specification: Any, files: Sequence
         found = source.block(0).y
     if isinstance(specification.task, Regression) and found.dtype.kind not in "fiub":
         raise DataError(
-            f"{files[0]}: the labels are words, such as {word(found[0])!r}, but the model predicts numbers. Name the "
+            f"{files[0]}: the labels are words, such as {str(found[0])!r}, but the model predicts numbers. Name the "
             "column of the numbers with --label."
         )
     if not hasattr(machine, "classes_"):
@@ -122,24 +115,4 @@ def _check_labels(machine: Any, source: Any, specification: Any, files: Sequence
 
 def _listed(labels: Sequence[Any]) -> str:
     more = f" and {len(labels) - _SHOWN:,} more" if len(labels) > _SHOWN else ""
-    return ", ".join(word(label) for label in labels[:_SHOWN]) + more
-
-
-def _in_words(message: str, claims: Sequence[Any]) -> str:
-    """What a certificate says of a disagreement, with classes as they stand in the file and lines as they are shown."""
-    for claim in claims:
-        task = claim.specification.task
-        message = message.replace(f"the certificate of {task} states", f"the certificate{_about(task)} states")
-    for name, words in _NUMBERS.items():
-        message = message.replace(f"states {name} = ", f"states {words} ")
-    return message.replace("the rows of X that its certificate is about", "the rows of the file in their places")
-
-
-def _about(task: Any) -> str:
-    from maxmargin.problems import OneVersusRest, Pair
-
-    if isinstance(task, Pair):
-        return f" for telling class {word(task.positive)} from class {word(task.negative)}"
-    if isinstance(task, OneVersusRest):
-        return f" for telling class {word(task.positive)} from the other classes"
-    return ""
+    return ", ".join(label_in_words(label) for label in labels[:_SHOWN]) + more

@@ -16,17 +16,22 @@ import typer
 
 from maxmargin.cli._data import Files, Json, Opening, SkipBadRows, in_memory
 from maxmargin.cli._machines import Machine, costs, machine_option, width
+from maxmargin.cli._maps import MapText, check_letters, map_named
 from maxmargin.cli._options import with_options
 from maxmargin.cli._outputs import check_output
-from maxmargin.cli._results import print_json, word
-from maxmargin.errors import DataError, ParameterError
+from maxmargin.cli._results import print_json
+from maxmargin.errors import DataError, ParameterError, label_in_words
 
 if TYPE_CHECKING:
     from maxmargin._types import Labels, Rows
     from maxmargin.evaluate import Experiment
 
 _FOLDS, _TEST, _SEED = 5, 0.2, 0
-_UNNAMED = {"kernel": (None, "rbf")}  # a width in the name says that there is a kernel; this is the usual one
+_UNNAMED = {  # a width in the name says that there is a kernel; these are the usual ones
+    "kernel": (None, "rbf"),
+    "degree": (None, 3),
+    "coef0": (None, 0.0),
+}
 
 
 @with_options
@@ -40,6 +45,7 @@ def evaluate(
         machine_option("--gamma", "Widths of --kernel to compare, with commas between them; 'scale' if not given."),
     ] = None,
     machine: Machine,
+    map: MapText = None,  # noqa: A002 - as the option is called
     folds: Annotated[
         int | None, typer.Option("--folds", help=f"Folds of the cross-validation; {_FOLDS} if not given.", min=2)
     ] = None,
@@ -59,7 +65,13 @@ def evaluate(
     json: Json = False,
 ) -> None:
     """Compare settings by cross-validation on rows outside a sealed test set; with --reveal look at that, once."""
-    models = _models(machine, C, gamma, opening.n_jobs)
+    from sklearn.pipeline import make_pipeline
+
+    carried = map_named(map, machine, gamma)
+    check_letters(carried, files, opening.format)
+    models = _models(machine, C, gamma if carried is None else None, opening.n_jobs)
+    if carried is not None:  # what it learns, it learns of the rows that a model is trained on
+        models = {f"{name}, map={map}": make_pipeline(carried.feature_map, one) for name, one in models.items()}
     if experiment is not None:
         check_output(experiment, files)
     elif reveal:
@@ -67,6 +79,7 @@ def evaluate(
             "--reveal needs --experiment FILE, which remembers the look: without it every command would have a test "
             "set that nobody has looked at."
         )
+    # Rows are read with a map as without, letters as their codes, so that an experiment may compare both.
     with opening.source(files, skip_bad_rows=skip_bad_rows) as source:
         machine.check_labels(source, files)
         X, y = in_memory(source)
@@ -127,8 +140,8 @@ def _check_classes(y: Labels, least: int, where: str, why: str) -> None:
     if count < least:
         rows = "is 1 row" if count == 1 else f"are {count} rows"
         raise DataError(
-            f"of the class {word(rarest)} there {rows}{where}. {why} Join it to another class, or say --regression if "
-            "labels are numbers to be approximated."
+            f"of the class {label_in_words(rarest)} there {rows}{where}. {why} Join it to another class, or say "
+            "--regression if labels are numbers to be approximated."
         )
 
 

@@ -8,12 +8,11 @@ from typing import Annotated, Any
 import typer
 
 from maxmargin.cli._data import Json, Opening
-from maxmargin.cli._maps import map_of
-from maxmargin.cli._models import is_model_file
+from maxmargin.cli._models import is_model_file, map_of
 from maxmargin.cli._options import with_options
-from maxmargin.cli._results import certificate_record, print_json, print_table, word
+from maxmargin.cli._results import certificate_record, print_json, print_table
 from maxmargin.cli._wording import for_command_line
-from maxmargin.errors import DataError
+from maxmargin.errors import DataError, label_in_words
 
 _MANY_PROBLEMS = 1_000_000
 _SHOWN = 10
@@ -67,11 +66,11 @@ def _about_model(file: Path) -> dict[str, Any]:
     if hasattr(model, "n_features_in_"):
         record["features"] = int(model.n_features_in_)
     if hasattr(model, "classes_"):
-        record["classes"] = [word(one) for one in model.classes_]
+        record["classes"] = [label_in_words(one) for one in model.classes_]
     if hasattr(model, "support_"):
         record["support vectors"] = len(model.support_)
     if (carried := map_of(model)) is not None:
-        record["map"] = carried.text
+        record["map"] = repr(carried.feature_map)
         if carried.n_features is not None:
             record["columns before the map"] = carried.n_features
     changed = {
@@ -122,7 +121,7 @@ def _about_data(source: Any) -> dict[str, Any]:
         counts = np.bincount(source.codes, minlength=len(classes))
         most = np.argsort(-counts, kind="stable")[:_SHOWN]
         record["different labels"] = len(classes)
-        record["labels"] = {word(classes[k]): int(counts[k]) for k in most}
+        record["labels"] = {label_in_words(classes[k]): int(counts[k]) for k in most}
     return record
 
 

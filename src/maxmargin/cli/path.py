@@ -9,10 +9,11 @@ import typer
 
 from maxmargin.cli._data import Files, Json, Opening, SkipBadRows, in_memory
 from maxmargin.cli._machines import Gamma, Machine, costs, machine_option, width
+from maxmargin.cli._maps import MapText, check_letters, map_named, value_type
 from maxmargin.cli._options import with_options
 from maxmargin.cli._outputs import check_output
 from maxmargin.cli._results import certificate_record, print_json, print_table
-from maxmargin.errors import ParameterError
+from maxmargin.errors import DataError, ParameterError
 
 _PICTURES = (".png", ".pdf", ".svg")
 
@@ -25,6 +26,7 @@ def path(
     C: Annotated[str, machine_option("--C", "Costs, with commas between them.")] = "0.01,0.1,1,10,100",
     gamma: Gamma = "scale",
     machine: Machine,
+    map: MapText = None,  # noqa: A002 - as the option is called
     plot: Annotated[
         Path | None,
         typer.Option("--plot", help="Draw the coefficients against C (linear machines): .png, .pdf or .svg."),
@@ -36,12 +38,19 @@ def path(
     from maxmargin.evaluate import path as path_along
 
     estimator = machine.estimator(gamma=width(gamma), n_jobs=opening.n_jobs)
+    carried = map_named(map, machine, gamma)
+    check_letters(carried, files, opening.format)
     grid = costs(C)
     if plot is not None:
         _check_plot(plot, files, machine)
-    with opening.source(files, skip_bad_rows=skip_bad_rows) as source:
+    with opening.source(files, skip_bad_rows=skip_bad_rows, dtype=value_type(carried)) as source:
         machine.check_labels(source, files)
-        X, y = in_memory(source)
+        if plot is not None and not machine.regression and len(source.classes) > 2:
+            raise DataError(
+                f"{files[0]}: --plot draws one weight a feature, and {len(source.classes)} classes have as many. Give "
+                "rows of two classes, or leave --plot out."
+            )
+        X, y = in_memory(source if carried is None else source.map(carried.fitted(source)))
     found = path_along(estimator, X, y, C=grid)
     scores = [float(model.score(X, y)) for model in found]
     if json:

@@ -11,12 +11,12 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 import typer
 
 from maxmargin.cli._data import Files, Json, Opening, SkipBadRows, tell
-from maxmargin.cli._maps import check_letters, map_of
-from maxmargin.cli._models import ModelFile, blocks_for, fitting, load_model, value_type
+from maxmargin.cli._maps import check_letters, value_type
+from maxmargin.cli._models import ModelFile, blocks_for, fitting, load_model, map_of
 from maxmargin.cli._options import with_options
 from maxmargin.cli._outputs import check_output, is_device
-from maxmargin.cli._results import print_json, word
-from maxmargin.errors import DataTypeError, ParameterError
+from maxmargin.cli._results import print_json
+from maxmargin.errors import DataTypeError, ParameterError, label_in_words
 
 if TYPE_CHECKING:
     from maxmargin._types import Labels, Matrix, Rows
@@ -42,8 +42,9 @@ def predict(
     machine = load_model(model)
     if output is not None and not is_device(output):
         check_output(output, [model, *files])
-    check_letters(map_of(machine), files, opening.format)
-    with opening.source(files, skip_bad_rows=skip_bad_rows, needs_labels=False, dtype=value_type(machine)) as source:
+    carried = map_of(machine)
+    check_letters(carried, files, opening.format, of_model=True)
+    with opening.source(files, skip_bad_rows=skip_bad_rows, needs_labels=False, dtype=value_type(carried)) as source:
         machine = fitting(machine, model, source, files)
         if not source.has_labels and not opening.quiet:
             others = "else name the label's with --label, or a file of labels with --labels"
@@ -56,8 +57,9 @@ def predict(
                 _write(file, found, _columns(machine, block.X, scores=scores, probability=probability))
         skipped = len(source.skipped)
     if judge.is_at_odds:
-        known = ", ".join(word(label) for label in getattr(machine, "classes_", (-1, 1))[:5])
-        tell(f"no label agrees: the file has {word(judge.first)}, the model knows {known}. Is it the right column?")
+        known = ", ".join(label_in_words(label) for label in getattr(machine, "classes_", (-1, 1))[:5])
+        found = label_in_words(judge.first)
+        tell(f"no label agrees: the file has {found}, the model knows {known}. Is it the right column?")
     if json:
         print_json({"rows": judge.n_rows, **judge.record(), "skipped": skipped, "output": str(output)})
     elif not opening.quiet:
@@ -144,7 +146,7 @@ def _columns(model: Any, X: Rows, *, scores: bool, probability: bool) -> Matrix 
 
 def _write(file: IO[str], found: Labels, columns: Matrix | None) -> None:
     """One line a row; numbers as short as they can be without losing a digit."""
-    words = [word(value) for value in found.tolist()]
+    words = [label_in_words(value) for value in found.tolist()]
     if columns is not None:
         words = [" ".join([word, *map(repr, row)]) for word, row in zip(words, columns.tolist(), strict=True)]
     file.write("".join(f"{word}\n" for word in words))

@@ -12,11 +12,10 @@ import typer
 
 from maxmargin.cli._data import Files, Json, Opening, SkipBadRows, in_memory, tell
 from maxmargin.cli._machines import Gamma, Machine, Search, machine_option, number, width
-from maxmargin.cli._maps import CarriedMap, MapText, check_letters, map_named
+from maxmargin.cli._maps import MapText, check_letters, map_named, value_type
 from maxmargin.cli._options import with_options
 from maxmargin.cli._outputs import check_output
 from maxmargin.cli._results import certificate_record, print_json
-from maxmargin.cli._wording import OptionError
 from maxmargin.errors import ParameterError
 
 
@@ -43,13 +42,14 @@ def train(
         number("C", C), width(gamma), search, n_jobs=opening.n_jobs, verbose=0 if opening.quiet else 1
     )
     _check_format(model_format, machine)
-    carried = map_named(map)
-    _check_map(carried, machine, gamma, model_format)
+    carried = map_named(map, machine, gamma)
+    if carried is not None and model_format != "native":
+        raise ParameterError(f"a {model_format} file has no room for the map. Leave --model-format or --map out.")
     check_letters(carried, files, opening.format)
     check_output(output, files)
     block_memory = _block_memory(search.memory)
     with _interrupts_told(search):
-        dtype = "float32" if carried is None else carried.dtype
+        dtype = value_type(carried)
         with opening.source(files, skip_bad_rows=skip_bad_rows, block_memory=block_memory, dtype=dtype) as source:
             machine.check_labels(source, files)
             expanded = source
@@ -61,7 +61,7 @@ def train(
                 tell(f"{source.n_rows:,} rows, {source.n_features:,} features{made}")
             fit(model, expanded, search)
             if carried is not None:
-                carried.put_into(model)
+                model.feature_map_ = carried
             shape = {"rows": source.n_rows, "features": source.n_features, "skipped": len(source.skipped)}
         model.save(output, format=model_format)
     certificate = certificate_record(model.certificate_)
@@ -77,20 +77,6 @@ def _check_format(name: str, machine: Machine) -> None:
     theirs, kinds = ("libsvm", "kernel machines") if machine.kernel is not None else ("liblinear", "linear machines")
     if name not in ("native", theirs):
         raise ParameterError(f"--model-format {name} cannot be written; {kinds} are written as native or {theirs}.")
-
-
-def _check_map(carried: CarriedMap | None, machine: Machine, gamma: str, model_format: str) -> None:
-    """Refuse a map where the machine has no use for one, or its file no room."""
-    if carried is None:
-        return
-    if machine.kernel is not None:
-        raise ParameterError("--map is for linear machines, and makes one nearly a kernel machine. Leave --kernel out.")
-    if gamma != "scale":
-        raise OptionError(
-            f"--gamma {gamma} is for kernels; that of a map is one of its own: --map fourier:gamma={gamma}."
-        )
-    if model_format != "native":
-        raise ParameterError(f"a {model_format} file has no room for the map. Leave --model-format or --map out.")
 
 
 @contextmanager

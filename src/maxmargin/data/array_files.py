@@ -147,6 +147,11 @@ def _mapped(path: Path, folder: Path) -> dict[str, NDArray[Any]]:
         if len(arrays["indptr"]) != int(arrays["shape"][0]) + 1:
             raise DataError(f"{path} holds a sparse matrix that is not CSR. Save X.tocsr().")
         return arrays
+    if "X" in arrays and arrays["X"].ndim == 1 and arrays["X"].dtype.kind in "SU":
+        raise DataError(
+            f"{path}: found a list of strings; expected a matrix. Texts and sequences are a matrix of bytes, one a "
+            'row: np.array(strings, dtype="S").view(np.uint8).reshape(len(strings), -1).'
+        )
     if "X" not in arrays or arrays["X"].ndim != 2:
         raise DataError(
             f"{path}: found {', '.join(sorted(arrays)) or 'no arrays'}; expected a matrix X, or a CSR matrix as "

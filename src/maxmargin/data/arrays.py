@@ -56,6 +56,17 @@ def take_rows(X: Rows, rows: RowIndex | slice) -> Rows:
     return X[rows]
 
 
+def with_columns(X: Rows, wanted: int) -> Rows:
+    """The rows with so many columns: those further on are left out, and zeros stand for those that are missing."""
+    if X.shape[1] == wanted:
+        return X
+    if X.shape[1] > wanted:
+        return X[:, :wanted]
+    if sparse.issparse(X):
+        return sparse.csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], wanted))
+    return np.pad(X, ((0, 0), (0, wanted - X.shape[1])))
+
+
 def as_double(X: Rows) -> Rows:
     """Vectors in double precision; strings as they are."""
     if sparse.issparse(X):

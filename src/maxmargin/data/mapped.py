@@ -13,6 +13,7 @@ from scipy import sparse
 from maxmargin._types import RowIndex, Rows
 from maxmargin.data.arrays import as_rows, count_rows
 from maxmargin.data.derived import DerivedSource, combined
+from maxmargin.data.finite import first_not_finite
 from maxmargin.data.pulled import PulledSource
 from maxmargin.data.source import Block
 from maxmargin.errors import DataError, ParameterError
@@ -122,20 +123,26 @@ class MappedSource(DerivedSource):
         return self._expanded(place, buffers.block)
 
     def _expanded(self, place: _Place, block: Block) -> Block:
-        rows = slice(place.first, place.last)
-        X = self._features(block.X[rows])
-        return Block(X, block.y[rows], block.weight[rows], block.start + place.first)
+        rows, start = slice(place.first, place.last), block.start + place.first
+        return Block(self._features(block.X[rows], start), block.y[rows], block.weight[rows], start)
 
-    def _features(self, rows: Rows) -> Rows:
-        X = as_rows(self.feature_map.transform(rows))
+    def _features(self, rows: Rows, start: int) -> Rows:
+        """Features of rows, the first of which has the number `start` in the source."""
+        try:
+            with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is told below
+                X = as_rows(self.feature_map.transform(rows))
+        except DataError as error:
+            raise type(error)(f"{error} (Rows are counted from row {start:,} of the source.)") from error
         if X.ndim != 2 or count_rows(X) != count_rows(rows):
             raise DataError(f"the feature map must make one row of each, got shape {X.shape} from {rows.shape}.")
+        if not getattr(self.feature_map, "takes_letters", False):  # which are counted
+            _check_finite(X, start)
         return X
 
     @cached_property
     def _trace(self) -> Rows:
         """Features of the first rows: their number is known from them, and one map from another."""
-        return self._features(self.source.block(0).X[:_TRACED_ROWS])
+        return self._features(self.source.block(0).X[:_TRACED_ROWS], 0)
 
     @property
     def is_sparse(self) -> bool:
@@ -155,6 +162,17 @@ class MappedSource(DerivedSource):
         for part in parts:
             digest.update(np.ascontiguousarray(part).data)
         return combined(self.source.fingerprint(), self.n_features, digest.hexdigest())
+
+
+def _check_finite(X: Rows, start: int) -> None:
+    """Refuse features that are no numbers: values that were read are finite, but what is made of them need not be."""
+    bad = first_not_finite(X) if X.dtype.kind == "f" else None
+    if bad is not None:
+        raise DataError(
+            f"the feature map makes {bad.value} of row {start + bad.row:,} of the source, in column {bad.column} of "
+            "the features; rows and columns count from 0. Divide the columns by their size before they are mapped, or "
+            "choose another map."
+        )
 
 
 def _n_bytes(X: Rows) -> int:

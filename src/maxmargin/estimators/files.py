@@ -5,7 +5,7 @@ that the attributes hold already. An estimator that solves no problem has neithe
 says None. Values that JSON has no word for are marked by the key "is":
 
     {"is": "kernel", ...}   a kernel object       {"is": "pairs", ...}   a dictionary with keys of any kind
-    {"is": "tuple", ...}    a tuple
+    {"is": "tuple", ...}    a tuple               {"is": "map", ...}     the feature map that rows were expanded by
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from maxmargin import kernels, losses, penalties
+from maxmargin import features, kernels, losses, penalties
 from maxmargin.certificates import Certificate, Claim
-from maxmargin.errors import ModelFileError, unknown_name
+from maxmargin.errors import ModelFileError, ParameterError, unknown_name
 from maxmargin.estimators.liblinear_files import from_liblinear, to_liblinear
 from maxmargin.estimators.libsvm_files import from_libsvm, to_libsvm
+from maxmargin.features.carried import CarriedMap
 from maxmargin.kernels import Kernel
 from maxmargin.models import (
     read_liblinear,
@@ -56,6 +57,11 @@ _FORMATS = ("native", "libsvm", "liblinear")
 def save(estimator: Any, path: str | os.PathLike[str], format: str = "native") -> None:  # noqa: A002 - as in `save`
     """Write a fitted estimator to `path`: to a temporary name first, then renamed."""
     check_is_fitted(estimator)
+    if format in ("libsvm", "liblinear") and getattr(estimator, "feature_map_", None) is not None:
+        raise ModelFileError(
+            f"a {format} file has no room for the feature map that the model carries. Set model.feature_map_ = None to "
+            "write the weights alone."
+        )
     if format == "native":
         write_record(to_record(estimator), path)
     elif format == "libsvm":
@@ -150,9 +156,20 @@ def from_record(record: dict[str, Any], path: str) -> Any:
             setattr(estimator, name, _decoded(value))
         if record["certificate"] is not None:
             _restore_evidence(estimator, record)
-    except (KeyError, TypeError, IndexError, AttributeError) as error:
+        _check_features(estimator)
+    except (KeyError, TypeError, IndexError, AttributeError, ParameterError) as error:
         raise ModelFileError(f"{path}: the record of the model is incomplete ({error!r}).") from error
     return estimator
+
+
+def _check_features(estimator: Any) -> None:
+    """Refuse a map that makes another number of features than the model has weights for."""
+    carried = getattr(estimator, "feature_map_", None)
+    if carried is None:
+        return
+    made, known = carried.feature_map.output_features(carried.n_features or 0), estimator.n_features_in_
+    if made != known:
+        raise TypeError(f"a feature map that makes {made} features, and a model of {known}")
 
 
 def _restore_evidence(estimator: Any, record: dict[str, Any]) -> None:
@@ -220,6 +237,8 @@ def _encoded(value: Any, name: str) -> Any:
         return os.fspath(value)
     if isinstance(value, Kernel):
         return {"is": "kernel", "kernel": value.to_record()}
+    if isinstance(value, CarriedMap):
+        return _map_record(value)
     if isinstance(value, tuple):
         return {"is": "tuple", "items": [_encoded(item, name) for item in value]}
     if isinstance(value, list):
@@ -240,5 +259,41 @@ def _decoded(value: Any) -> Any:
         return value
     if value.get("is") == "kernel":
         return kernels.from_record(value["kernel"])
+    if value.get("is") == "map":
+        return _map_from_record(value)
     items = [_decoded(item) for item in value["items"]]
     return tuple(items) if value.get("is") == "tuple" else dict(items)
+
+
+def _map_record(carried: CarriedMap) -> dict[str, Any]:
+    feature_map = carried.feature_map
+    parameters = {
+        name: np.dtype(value).name if name == "dtype" else value for name, value in feature_map.get_params().items()
+    }
+    try:
+        return {
+            "is": "map",
+            "kind": type(feature_map).__name__,
+            "parameters": {name: _encoded(value, name) for name, value in parameters.items()},
+            "learned": {name: _encoded(getattr(feature_map, name), name) for name in feature_map.learned},
+            "n_features": carried.n_features,
+            "dtype": carried.dtype,
+        }
+    except ModelFileError as error:
+        raise ModelFileError(
+            f"the feature map that the model carries cannot be written: {error} To save the model without it, set "
+            "model.feature_map_ = None."
+        ) from error
+
+
+def _map_from_record(record: dict[str, Any]) -> CarriedMap:
+    kind = record["kind"]
+    if kind not in features.__all__:
+        raise KeyError(f"{kind} is no feature map of this version")
+    feature_map = getattr(features, kind)(**{key: _decoded(value) for key, value in record["parameters"].items()})
+    for key in feature_map.learned:
+        setattr(feature_map, key, _decoded(record["learned"][key]))
+    columns, dtype = record["n_features"], record["dtype"]
+    if not (columns is None or isinstance(columns, int)) or dtype not in ("float32", "float64", "uint8"):
+        raise TypeError(f"a feature map of {columns!r} columns of type {dtype!r}")
+    return CarriedMap(feature_map, columns, dtype)

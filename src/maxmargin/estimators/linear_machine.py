@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from maxmargin._types import Matrix, RowIndex, Rows, Vector
 from maxmargin.certificates import Point
-from maxmargin.errors import ParameterError
+from maxmargin.errors import TOO_LARGE, DataError, ParameterError
 from maxmargin.estimators.machine import Machine
 from maxmargin.estimators.meeting_sources import MeetsSources, block_by_block
 from maxmargin.estimators.parameters import check_intercept
@@ -19,6 +19,15 @@ from maxmargin.estimators.validation import check_rows
 from maxmargin.problems import Intercept, linear_scores
 
 Model = TypeVar("Model", bound="SparseCoefficients")
+
+
+def _sum_of_squares(X: Rows) -> float:
+    """Of all entries, without a copy of them."""
+    values = X.data if sparse.issparse(X) else X.T if X.flags.f_contiguous else X
+    with np.errstate(over="ignore"):
+        if values.flags.c_contiguous:
+            return float(np.vdot(values, values))
+        return float(np.einsum("ij,ij->", values, values))
 
 
 class LinearMachine(MeetsSources, Machine):
@@ -31,7 +40,17 @@ class LinearMachine(MeetsSources, Machine):
     _coefficients: list[Vector]
 
     def _check_linear_input(self, X: Rows, *, reset: bool) -> Rows:
-        return check_rows(self, X, on="vectors", reset=reset)
+        if not reset and self.feature_map_ is not None and getattr(X, "ndim", 0) == 2:
+            known, found = self.n_features_in_, X.shape[1]
+            if found != known:
+                raise DataError(
+                    f"X has {found:,} columns, but the {type(self).__name__} was trained on {known:,} features that "
+                    "were made of its rows: give it model.feature_map_.transform(X)."
+                )
+        rows = check_rows(self, X, on="vectors", reset=reset)
+        if reset and rows.dtype == np.float64 and not np.isfinite(_sum_of_squares(rows)):
+            raise DataError(TOO_LARGE)
+        return rows
 
     def _intercept(self) -> Intercept:
         if not isinstance(self.fit_intercept, (bool, np.bool_)):

@@ -98,6 +98,9 @@ class LinearSVC(ClassifierMixin, SparseCoefficients):  # type: ignore[misc]  # s
         As in scikit-learn.
     classes_
         The labels that have rows with positive weights.
+    feature_map_
+        Where the rows were expanded by `source.map`, what expands others alike: `source.map(model.feature_map_)`. It
+        is in the model's file. None where they were not, or by a map that is not of `maxmargin.features`.
 
     Examples
     --------

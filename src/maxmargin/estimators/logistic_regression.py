@@ -82,6 +82,9 @@ class LogisticRegression(ProbabilityMachine, SparseCoefficients):
         As in scikit-learn: one row for two classes, otherwise one a class.
     classes_
         The labels that have rows with positive weights.
+    feature_map_
+        Where the rows were expanded by `source.map`, what expands others alike: `source.map(model.feature_map_)`. It
+        is in the model's file. None where they were not, or by a map that is not of `maxmargin.features`.
 
     Examples
     --------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import math
 import os
 import sys
 import warnings
@@ -19,7 +20,7 @@ from maxmargin import errors
 from maxmargin._types import Labels, Rows, Vector
 from maxmargin.backends.threads import thread_count
 from maxmargin.certificates import Certificate, Point
-from maxmargin.errors import ParameterError
+from maxmargin.errors import TOO_LARGE, DataError, ParameterError
 from maxmargin.estimators.callbacks import CallbackSupportMixin, FitCallbacks, callbacks_of
 from maxmargin.estimators.diagrams import CertifiedDiagram
 from maxmargin.estimators.parameters import (
@@ -147,8 +148,10 @@ class Machine(CertifiedDiagram, CallbackSupportMixin, BaseEstimator):  # type: i
 
     def _conclude(self, training: Training, points: Sequence[Point]) -> None:
         """Store certificate and history, say once what is short of the tolerance, and let Ctrl-C go on."""
-        for of_an_earlier_fit in ("_makes_no_claim", "_map"):
-            self.__dict__.pop(of_an_earlier_fit, None)
+        if math.isnan(training.certificate.primal):
+            training.on_end()
+            raise DataError(f"the objective is not a number: {TOO_LARGE}")
+        self.__dict__.pop("_makes_no_claim", None)  # of an earlier model
         self._certificate = training.certificate.about(points)
         self.history_ = training.histories[0] if len(training.histories) == 1 else list(training.histories)
         self.n_iter_ = self._iterations([int(part.passes) for part in training.certificates])

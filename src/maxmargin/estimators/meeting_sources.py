@@ -19,7 +19,9 @@ from maxmargin._types import Labels, Rows, Vector
 from maxmargin.data import Block
 from maxmargin.data.source import blocks
 from maxmargin.errors import DataError, DataTypeError, ParameterError
+from maxmargin.estimators.machine import all_or_nothing
 from maxmargin.estimators.running_scores import RunningAccuracy, RunningRSquared, RunningScore, check_comparable
+from maxmargin.features.carried import CarriedMap, carried_by
 from maxmargin.problems import is_source
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -35,6 +37,8 @@ class MeetsSources:
     _trains_on_sources: ClassVar[bool] = False
     _instead: ClassVar[str] = ""
     """What else there is for somebody who wants to train this machine from a source."""
+    feature_map_: CarriedMap | None = None
+    """What expanded the rows of the training; see the machines that are trained from sources."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -79,11 +83,13 @@ def check_source_columns(machine: Any, source: Any) -> None:
     known, found = machine.n_features_in_, source.n_features
     if known == found or machine.__sklearn_tags__().input_tags.pairwise:
         return
-    hint = f" LIBSVM text ends at its last column that is not zero: open it with n_features={known}."
-    raise DataError(
-        f"the source has {found:,} columns, but the {type(machine).__name__} was trained on {known:,}."
-        f"{hint if found < known else ''} Where it was trained on source.map(feature_map), give it the same map."
-    )
+    if machine.feature_map_ is not None:
+        hint = " Its rows were expanded while they were read: give it source.map(model.feature_map_)."
+    else:
+        end = f" LIBSVM text ends at its last column that is not zero: open it with n_features={known}."
+        hint = f"{end if found < known else ''} Where it was trained on source.map(feature_map), give it the same map."
+    name = type(machine).__name__
+    raise DataError(f"the source has {found:,} columns, but the {name} was trained on {known:,}.{hint}")
 
 
 def refuse_path(estimator: Any, X: Any) -> None:
@@ -102,9 +108,10 @@ def refuse_path(estimator: Any, X: Any) -> None:
 
 
 def _fit_of_arrays_or_source(fit: Callable[..., Any]) -> Callable[..., Any]:
-    """A fit that answers what is no array before it asks for labels."""
+    """A fit that answers what is no array before it asks for labels, and keeps the map of a source."""
 
     @functools.wraps(fit)
+    @all_or_nothing
     def wrapped(self: Any, *args: Any, **kwargs: Any) -> Any:
         X = args[0] if args else kwargs.get("X")
         refuse_path(self, X)
@@ -114,7 +121,13 @@ def _fit_of_arrays_or_source(fit: Callable[..., Any]) -> Callable[..., Any]:
                 f"X, y = source.head(source.n_rows) loads them for fit(X, y). LinearSVC, LinearSVR, LogisticRegression "
                 f"and naive Bayes are trained from a source of any size.{self._instead}"
             )
-        return fit(self, *args, **kwargs)
+        carried = carried_by(X)
+        try:
+            return fit(self, *args, **kwargs)
+        finally:  # after a fit of arrays within this one, too, and after Ctrl-C, which leaves what there is
+            vars(self).pop("feature_map_", None)
+            if carried is not None:
+                self.feature_map_ = carried
 
     return wrapped
 

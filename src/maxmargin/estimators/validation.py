@@ -15,10 +15,10 @@ from sklearn.utils.validation import _num_samples, validate_data
 
 from maxmargin._types import Labels, Rows, Vector
 from maxmargin.data import as_rows
+from maxmargin.data.finite import first_not_finite
 from maxmargin.errors import DataError, DataTypeError, ParameterError
 from maxmargin.estimators.meeting_sources import refuse_path
 
-_BLOCK_ENTRIES = 1 << 20
 _FEW_CLASSES = 4
 
 
@@ -67,34 +67,17 @@ def _is_ready(estimator: BaseEstimator, X: Rows, reset: bool) -> bool:
 def check_finite(X: Rows, names: Any = None) -> None:
     """Refuse NaN and infinity in rows of numbers, with the place of the first and how many there are.
 
-    The sum of all entries is finite only if they are, up to overflow; so only rows that are suspicious are looked at
-    entry by entry, a block at a time. `names` are those of the columns, where they have any.
+    `names` are those of the columns, where they have any.
     """
-    values = X.data if sparse.issparse(X) else X
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(np.sum(values)):
-            return
-    bad, first = 0, None
-    step = max(1, _BLOCK_ENTRIES // max(1, int(np.prod(values.shape[1:]))))
-    for top in range(0, len(values), step):
-        found = np.argwhere(~np.isfinite(values[top : top + step]))
-        bad += len(found)
-        if first is None and len(found):
-            first = (top + int(found[0, 0]), *found[0, 1:].tolist())
-    if first is None:
+    bad = first_not_finite(X)
+    if bad is None:
         return
-    row, column = _place_in_csr(X, first[0]) if sparse.issparse(X) else first
-    name = "" if names is None else f" ({str(names[column])!r})"
-    others = "the only such entry" if bad == 1 else f"the first of {bad} such entries"
+    name = "" if names is None else f" ({str(names[bad.column])!r})"
+    others = "the only such entry" if bad.n_such == 1 else f"the first of {bad.n_such} such entries"
     raise DataError(
-        f"Input X contains NaN or infinity: row {row}, column {column}{name} is {values[first]}, {others}; rows and "
-        "columns are counted from 0. Fill or drop such rows."
+        f"Input X contains NaN or infinity: row {bad.row}, column {bad.column}{name} is {bad.value}, {others}; rows "
+        "and columns are counted from 0. Fill or drop such rows."
     )
-
-
-def _place_in_csr(X: Rows, entry: int) -> tuple[int, int]:
-    """Row and column of a stored entry."""
-    return int(np.searchsorted(X.indptr, entry, side="right")) - 1, int(X.indices[entry])
 
 
 def _is_strings(X: Rows) -> bool:

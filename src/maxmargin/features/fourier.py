@@ -74,7 +74,7 @@ class RandomFourier(Transformer):
                 f"n_components must be even, because every frequency has a cosine and a sine, got "
                 f"n_components={self.n_components}."
             )
-        self._drawn: dict[tuple[int, str], NDArray[Any]] = {}
+        self._drawn: dict[tuple[Any, ...], NDArray[Any]] = {}
 
     def transform(self, X: Rows) -> NDArray[Any]:
         """Features of the rows of X, dense or CSR: a dense array of the precision of X."""
@@ -103,7 +103,7 @@ class RandomFourier(Transformer):
 
     def frequencies(self, d: int, dtype: Any = np.float64) -> NDArray[Any]:
         """Frequencies omega / (2 pi), one column each, for rows of d columns: angles are in turns."""
-        key = (d, np.dtype(dtype).str)
+        key = (d, np.dtype(dtype).str, self.gamma, self.n_components, self.random_state)
         found = self._drawn.get(key)
         if found is None:
             normal = np.random.default_rng(self.random_state).standard_normal((d, self.n_components // 2))

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from maxmargin._types import RowIndex, Rows
 from maxmargin.backends.threads import StopFlag, over_ranges
 from maxmargin.errors import DataError, ParameterError
-from maxmargin.features.rows import integer_from
+from maxmargin.features.rows import check_flag, integer_from
 from maxmargin.features.texts import as_texts, check_float_type, check_norm, counter_for, counts_of
 from maxmargin.features.transformer import Transformer
 
@@ -78,6 +78,7 @@ class KMers(Transformer):
     ['AAA', 'AAC', 'AAG']
     """
 
+    takes_letters: ClassVar[bool] = True
     k: int = 6
     shortest: int | None = None
     gaps: int = 0
@@ -92,6 +93,8 @@ class KMers(Transformer):
         self.gaps = integer_from("gaps", self.gaps, least=0)
         if self.shortest is not None and integer_from("shortest", self.shortest, least=1) > self.k:
             raise ParameterError(f"shortest must be at most k={self.k}, got shortest={self.shortest}.")
+        check_flag("reverse_complement", self.reverse_complement)
+        check_flag("dense", self.dense)
         check_norm(self.norm)
         check_float_type(self.dtype)
         if self.k + self.gaps > _LONGEST_WINDOW or 4**self.k > _MOST_COLUMNS:

@@ -27,13 +27,14 @@ from maxmargin._types import Rows
 from maxmargin.backends.threads import StopFlag, over_ranges
 from maxmargin.errors import ParameterError
 from maxmargin.features.rows import as_rows, integer_from, number_from
+from maxmargin.features.transformer import Transformer
 
 if TYPE_CHECKING:
     from maxmargin._loops.monomials import Degrees
 
 
-@dataclass(frozen=True)
-class Monomials:
+@dataclass(unsafe_hash=True)  # by its parameters, as kernels are
+class Monomials(Transformer):
     """All monomials up to the degree, weighted so that <phi(x), phi(z)> = (gamma <x, z> + coef0)^degree.
 
     There are binom(d + degree, degree) of them; with coef0 = 0 only the binom(d + degree - 1, degree) of the
@@ -50,15 +51,14 @@ class Monomials:
     coef0: float = 1.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "degree", integer_from("degree", self.degree, least=0))
-        object.__setattr__(self, "gamma", number_from("gamma", self.gamma, least=0.0, included=False))
-        object.__setattr__(self, "coef0", number_from("coef0", self.coef0, least=0.0, included=True))
+        self.degree = integer_from("degree", self.degree, least=0)
+        self.gamma = number_from("gamma", self.gamma, least=0.0, included=False)
+        self.coef0 = number_from("coef0", self.coef0, least=0.0, included=True)
+        self._series()  # which may be too large
 
     def transform(self, X: Rows) -> Rows:
         """Features of the rows of X; CSR stays CSR."""
         return weighted_monomials(as_rows(X), self._series())
-
-    __call__ = transform
 
     def output_features(self, d: int) -> int:
         """Count the features made of d."""
@@ -66,7 +66,16 @@ class Monomials:
 
     def _series(self) -> list[float]:
         degree = self.degree
-        return [math.comb(degree, k) * self.gamma**k * self.coef0 ** (degree - k) for k in range(degree + 1)]
+        try:
+            series = [math.comb(degree, k) * self.gamma**k * self.coef0 ** (degree - k) for k in range(degree + 1)]
+        except OverflowError:
+            series = [math.inf]
+        if not math.isfinite(max(series)):
+            raise ParameterError(
+                f"the coefficients of (gamma <x, z> + coef0)^degree are too large to be computed with, got "
+                f"degree={degree}, gamma={self.gamma:g} and coef0={self.coef0:g}. Give smaller ones."
+            )
+        return series
 
 
 def count_monomials(d: int, series: Sequence[float]) -> int:

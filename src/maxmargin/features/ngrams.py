@@ -12,14 +12,14 @@ Weinberger et al., Feature Hashing for Large Scale Multitask Learning, ICML 2009
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from maxmargin._types import Rows
 from maxmargin.backends.threads import StopFlag, over_ranges
 from maxmargin.errors import ParameterError
-from maxmargin.features.rows import integer_from
+from maxmargin.features.rows import check_flag, integer_from
 from maxmargin.features.texts import as_texts, check_float_type, check_norm, counter_for, counts_of
 from maxmargin.features.transformer import Transformer
 
@@ -61,6 +61,7 @@ class HashedNGrams(Transformer):
     array([[ 0.,  0.,  0.,  2.,  1.,  0., -2.,  1.]], dtype=float32)
     """
 
+    takes_letters: ClassVar[bool] = True
     n_features: int = 1 << 20
     ngram_range: tuple[int, int] = (1, 1)
     analyzer: str = "word"
@@ -77,15 +78,20 @@ class HashedNGrams(Transformer):
             )
         if self.analyzer not in _ANALYZERS:
             raise ParameterError(f"analyzer must be 'word' or 'char', got analyzer={self.analyzer!r}.")
+        self._check_range()
+        check_flag("alternate_sign", self.alternate_sign)
+        check_norm(self.norm)
+        check_float_type(self.dtype)
+
+    def _check_range(self) -> None:
         lengths = self.ngram_range
-        if not isinstance(lengths, tuple) or len(lengths) != 2 or lengths[0] > lengths[1]:
+        is_pair = isinstance(lengths, tuple) and len(lengths) == 2
+        for length in lengths if is_pair else ():
+            integer_from("ngram_range", length, least=1)
+        if not is_pair or lengths[0] > lengths[1]:
             raise ParameterError(
                 f"ngram_range must be a pair (shortest, longest), for example (1, 2), got ngram_range={lengths!r}."
             )
-        for length in lengths:
-            integer_from("ngram_range", length, least=1)
-        check_norm(self.norm)
-        check_float_type(self.dtype)
 
     def transform(self, X: Rows) -> Rows:
         """Features of texts: a sequence or array of str or bytes, or a matrix of byte codes with one text a row."""

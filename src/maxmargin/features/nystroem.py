@@ -17,7 +17,7 @@ Williams and Seeger, Using the Nystroem Method to Speed Up Kernel Machines, NIPS
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,6 +63,7 @@ class Nystroem(Transformer):
     True
     """
 
+    learned: ClassVar[tuple[str, ...]] = ("components_", "component_indices_", "normalization_")
     kernel: Any
     n_components: int = 100
     random_state: int = 0
@@ -75,7 +76,7 @@ class Nystroem(Transformer):
             )
         self.n_components = integer_from("n_components", self.n_components, least=1)
         self.random_state = integer_from("random_state", self.random_state, least=0)
-        for name in ("components_", "component_indices_", "normalization_"):
+        for name in self.learned:
             vars(self).pop(name, None)
 
     def fit(self, X: Rows, y: Any = None) -> Nystroem:

@@ -9,10 +9,11 @@ from scipy import sparse
 
 from maxmargin._types import Rows
 from maxmargin.features.rows import as_rows, children
+from maxmargin.features.transformer import Transformer
 
 
-@dataclass(frozen=True)
-class Quadratic:
+@dataclass(unsafe_hash=True)  # by its parameters, as kernels are
+class Quadratic(Transformer):
     """phi(x) = all d^2 products x_i x_j, so that <phi(x), phi(z)> = <x, z>^2.
 
     x_i x_j and x_j x_i both appear; `Monomials(2, coef0=0)` has them once, with the factor sqrt(2).
@@ -30,15 +31,13 @@ class Quadratic:
         n_rows, d = rows.shape
         return (rows[:, :, None] * rows[:, None, :]).reshape(n_rows, d * d)
 
-    __call__ = transform
-
     def output_features(self, d: int) -> int:
         """Count the features made of d."""
         return d * d
 
 
-@dataclass(frozen=True)
-class LinearQuadratic:
+@dataclass(unsafe_hash=True)
+class LinearQuadratic(Transformer):
     """phi(x) = (1, x_i, x_i x_j), 1 + d + d^2 long, so that <phi(x), phi(z)> = 1 + <x, z> + <x, z>^2.
 
     >>> import numpy as np
@@ -52,8 +51,6 @@ class LinearQuadratic:
         one = np.ones((rows.shape[0], 1), dtype=rows.dtype)
         parts = [one, rows, Quadratic().transform(rows)]
         return sparse.hstack(parts, format="csr") if sparse.issparse(rows) else np.hstack(parts)
-
-    __call__ = transform
 
     def output_features(self, d: int) -> int:
         """Count the features made of d."""

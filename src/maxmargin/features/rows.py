@@ -33,6 +33,12 @@ def number_from(name: str, value: object, least: float, *, included: bool) -> fl
     return number
 
 
+def check_flag(name: str, value: object) -> None:
+    """Refuse what is neither True nor False: most words would count as True."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise ParameterError(f"{name} must be True or False, got {name}={value!r}.")
+
+
 def integer_from(name: str, value: object, least: int) -> int:
     """`value` as an int, or an error when it is not an integer from `least` on."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:

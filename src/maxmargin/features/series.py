@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import itertools
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
 
 from maxmargin._types import Rows
+from maxmargin.errors import ParameterError
 from maxmargin.features.monomials import count_monomials, weighted_monomials
 from maxmargin.features.rows import as_rows, integer_from, number_from
+from maxmargin.features.transformer import Transformer
 
 
-@dataclass(frozen=True)
-class GaussianSeries:
+@dataclass(unsafe_hash=True)  # by its parameters, as kernels are
+class GaussianSeries(Transformer):
     """Features of the Gaussian kernel's Taylor series, of total degree below `terms`.
 
         exp(-gamma |x - z|^2) = exp(-gamma |x|^2) exp(-gamma |z|^2) sum_k (2 gamma <x, z>)^k / k!
@@ -38,8 +41,13 @@ class GaussianSeries:
     terms: int
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "gamma", number_from("gamma", self.gamma, least=0.0, included=False))
-        object.__setattr__(self, "terms", integer_from("terms", self.terms, least=1))
+        self.gamma = number_from("gamma", self.gamma, least=0.0, included=False)
+        self.terms = integer_from("terms", self.terms, least=1)
+        if not math.isfinite(max(self._series())):
+            raise ParameterError(
+                f"the coefficients of the series are too large to be computed with, got gamma={self.gamma:g} and "
+                f"terms={self.terms}. Give smaller ones."
+            )
 
     def transform(self, X: Rows) -> Rows:
         """Features of the rows of X; CSR stays CSR."""
@@ -51,8 +59,6 @@ class GaussianSeries:
         else:
             features *= np.exp(-self.gamma * np.vecdot(rows, rows))[:, None]
         return features
-
-    __call__ = transform
 
     def output_features(self, d: int) -> int:
         """Count the features made of d."""

@@ -128,8 +128,14 @@ class Kernel(ABC):
         Raises
         ------
         ModelFileError
-            If the kernel holds a Python function, which a model file never does.
+            If the kernel holds a Python function, or is of somebody else: a model file never holds code.
         """
+        if not type(self).__module__.startswith("maxmargin.kernels."):
+            raise ModelFileError(
+                f"the kernel {self!r} is of a class that this library does not know, and code is never written to a "
+                "model file. Use a kernel of maxmargin.kernels, or compute the kernel matrix yourself and use "
+                "Precomputed."
+            )
         return {"kind": type(self).__name__} | {name: self._recorded(value) for name, value in vars(self).items()}
 
     def _recorded(self, value: object) -> Any:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from maxmargin._types import Labels, RowIndex, Vector
+from maxmargin.errors import label_in_words
 
 
 class Task(ABC):
@@ -25,6 +26,11 @@ class Task(ABC):
     @abstractmethod
     def targets(self, y: Labels) -> Vector:
         """Targets of the given rows (those used)."""
+
+    @property
+    def aim(self) -> str:
+        """What it is for, where a machine has one for each of several aims."""
+        return ""
 
 
 @dataclass(frozen=True)
@@ -62,6 +68,11 @@ class Pair(Task):
     def __str__(self) -> str:
         return f"{self.positive} against {self.negative}"
 
+    @property
+    def aim(self) -> str:
+        """Which classes are told from each other."""
+        return f"for telling class {label_in_words(self.positive)} from class {label_in_words(self.negative)}"
+
 
 @dataclass(frozen=True)
 class OneClass(Task):
@@ -95,6 +106,11 @@ class OneVersusRest(Task):
 
     def __str__(self) -> str:
         return f"{self.positive} against the rest"
+
+    @property
+    def aim(self) -> str:
+        """Which class is told from the others."""
+        return f"for telling class {label_in_words(self.positive)} from the other classes"
 
 
 @dataclass(frozen=True)
