@@ -67,6 +67,16 @@ def with_columns(X: Rows, wanted: int) -> Rows:
     return np.pad(X, ((0, 0), (0, wanted - X.shape[1])))
 
 
+def centred_rows(X: Rows, centre: Vector) -> Rows:
+    """The rows x - centre, in double precision; those of CSR get entries only in columns whose centre is not 0."""
+    if not sparse.issparse(X):
+        return np.subtract(X, centre, dtype=np.float64)
+    n_rows, moved = X.shape[0], np.flatnonzero(centre)
+    starts = len(moved) * np.arange(n_rows + 1)
+    shift = sparse.csr_matrix((np.tile(centre[moved], n_rows), np.tile(moved, n_rows), starts), shape=X.shape)
+    return X.astype(np.float64) - shift
+
+
 def as_double(X: Rows) -> Rows:
     """Vectors in double precision; strings as they are."""
     if sparse.issparse(X):

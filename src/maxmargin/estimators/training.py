@@ -35,9 +35,10 @@ from maxmargin.certificates import Certificate, Point, certify, combine
 from maxmargin.data import count_rows
 from maxmargin.errors import NotSeparableError
 from maxmargin.estimators.progress import Watch
-from maxmargin.problems import History, Problem, Solution, Specification, Status
+from maxmargin.problems import History, LinearProblem, Problem, Solution, Specification, Status
 from maxmargin.solvers import Solver, untrained
 from maxmargin.solvers.hard_margin import SeparabilityProof
+from maxmargin.solvers.nearby import Nearby
 
 _SHARED_ENTRIES = 2_000_000  # entries of X from which the passes of a single fit keep several threads busy
 _MANY_ROWS = 20_000_000  # rows from which the vectors of one sub-problem at a time are memory enough
@@ -95,6 +96,8 @@ class Trainer:
     """When the time is up."""
     several: bool = False
     """Whether there are several sub-problems, so that an error must name its own."""
+    nearby: Nearby | None = None
+    """The rows as solvers see them, where columns are far from zero."""
 
     def train(self, specifications: Sequence[Specification], starts: Sequence[Solution | None]) -> Training:
         """Build, solve and certify every sub-problem; after Ctrl-C the remaining ones stay untrained."""
@@ -109,6 +112,8 @@ class Trainer:
             trainer = replace(trainer, solver=_alone(self.solver, n_threads))
         # Loops over rows bring their own threads; those of BLAS would only be in their way. Kernel matrices want them.
         are_linear = all(one.kernel is None for one in specifications)
+        if are_linear and all(one.intercept.is_free for one in specifications):
+            trainer = replace(trainer, nearby=Nearby.of(trainer.X))
         one_each = are_linear or (several and (side_by_side or thread_count(self.n_jobs) == 1))
         with at_most(self.n_jobs), reusing(), one_blas_thread() if one_each else nullcontext():
             if side_by_side:
@@ -179,13 +184,18 @@ class Trainer:
 
     def _solved(self, number: int, problem: Problem, start: Solution | None) -> Solution:
         """The solver's answer in the time that is left; the first sub-problem always gets a try."""
-        if math.isinf(self.end):
-            return self.solver.solve(problem, start)
-        left = self.end - time.perf_counter()
-        if left <= 0.0 and number > 0:
-            late = untrained(problem, self.solver.name, Status.BUDGET) if start is None else start
-            return replace(late, solver=self.solver.name)
-        return replace(self.solver, max_seconds=max(left, _LEAST_SECONDS)).solve(problem, start)
+        solver = self.solver
+        if not math.isinf(self.end):
+            left = self.end - time.perf_counter()
+            if left <= 0.0 and number > 0:
+                late = untrained(problem, solver.name, Status.BUDGET) if start is None else start
+                return replace(late, solver=solver.name)
+            solver = replace(solver, max_seconds=max(left, _LEAST_SECONDS))
+        if self.nearby is None:
+            return solver.solve(problem, start)
+        assert isinstance(problem, LinearProblem)
+        start = None if start is None else self.nearby.start(start)
+        return self.nearby.solution(solver.solve(self.nearby.problem(problem), start), problem)
 
 
 def _alone(solver: Solver, n_threads: int) -> Solver:

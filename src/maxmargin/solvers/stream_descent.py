@@ -105,7 +105,7 @@ class StreamedDescent:
         self.apart = 0.5 * float(self.gradient @ self.gradient)
         if self.corner > 0.0:
             self.apart += 0.5 * (s**2 if has_penalty else 1.0 / self.corner) * self.bias_gradient**2
-        self.primal = 0.5 * float(w @ w) + seen.loss + (0.5 * (b / s) ** 2 if has_penalty else 0.0)
+        self.primal = self._primal(seen)
         self.rows = 0.0
         if self.has_kinks:
             self.rows = max(0.0, seen.loss + seen.conjugate + float(w @ seen.combination) + b * seen.surplus)
@@ -131,14 +131,19 @@ class StreamedDescent:
         if self.is_begun:
             return (yield Question(self.w, self.b, self.sigma, every=every, share=self.share))
         p, shift, zero = self.w, self.b, np.zeros_like(self.w)
-        seen = yield Question(zero, 0.0, self.sigma, every=every, share=self.share)
+        seen = at_zero = yield Question(zero, 0.0, self.sigma, every=every, share=self.share)
         slope = -float(seen.combination @ p) - (seen.surplus * shift if self.scale > 0.0 else 0.0)
         if slope < 0.0:
             seen, _ = yield from self._go(zero, 0.0, slope, p, shift, _LENGTHS, every)
-        else:
-            self.w, self.b = zero, 0.0
+        if slope >= 0.0 or self._primal(seen) > at_zero.loss:  # in units so large, all lengths were too long
+            self.w, self.b, seen = zero, 0.0, at_zero
         self.is_begun = True
         return seen
+
+    def _primal(self, seen: Sums) -> float:
+        """The objective at the point."""
+        penalty = 0.5 * (self.b / self.scale) ** 2 if 0.0 < self.scale < np.inf else 0.0
+        return 0.5 * float(self.w @ self.w) + seen.loss + penalty
 
     def _go(
         self, w: Vector, b: float, begin: float, p: Vector, shift: float, first: Vector, every: int

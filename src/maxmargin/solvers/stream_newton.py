@@ -11,7 +11,8 @@ method to the other.
     stream_kept         steps that know some of the rows
     stream_descent      what a sub-problem asks for
 
-All sub-problems ask their questions in the same passes.
+All sub-problems ask their questions in the same passes. Columns far from zero are looked at from nearby
+(`solvers.nearby`), block by block.
 """
 
 from __future__ import annotations
@@ -21,11 +22,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from maxmargin._types import Matrix, Vector
 from maxmargin.backends.threads import StopFlag, one_blas_thread, run_together, thread_count
 from maxmargin.data import ArraySource
+from maxmargin.data.arrays import centred_rows
 from maxmargin.data.passes import Passes
 from maxmargin.problems import StreamedProblem
 from maxmargin.problems.streamed import StreamedRows, rows_of
+from maxmargin.solvers.nearby import far_columns
 from maxmargin.solvers.newton_directions import MAX_FACTORED
 from maxmargin.solvers.stream_descent import StreamedDescent
 from maxmargin.solvers.stream_questions import Question, Sums
@@ -55,8 +59,11 @@ class NewtonSteps:
 
     def __init__(self, training: Training):
         self.training, self.problem = training, training.problem
-        weights, intercepts = training.certified, training.point.intercepts
+        weights = training.certified
+        first = rows_of(self.problem.read(0, training.buffers[0]).X)
+        self.centre = far_columns(first) if self.problem.intercept.is_free else None
         share = self._share_kept()
+        intercepts = training.point.intercepts + self._shifts(weights)
         self.descents = [
             StreamedDescent(self.problem, p, weights[p].copy(), float(intercepts[p]), float(dual), share)
             for p, dual in enumerate(training.point.dual_values())
@@ -71,8 +78,13 @@ class NewtonSteps:
         """The share of the rows that each sub-problem keeps: what a part of the memory holds, and steps stay short."""
         n_rows, d = self.problem.n_rows, self.problem.n_features
         room = max(self.training.memory, _SMALL) / (_KEPT * len(self.training.certified))
+        row = self.training.cache.row_bytes * (1 if self.centre is None else 2)  # in double precision
         most = max(_ROWS_PER_FEATURE * d, _STEPS_IN_MEMORY / d**2)
-        return float(min(1.0, room / self.training.cache.row_bytes / n_rows, most / n_rows))
+        return float(min(1.0, room / row / n_rows, most / n_rows))
+
+    def _shifts(self, weights: Matrix) -> Vector:
+        """What a free intercept has more where rows are centred."""
+        return np.zeros(len(weights)) if self.centre is None else weights @ self.centre
 
     def run(self, tol: float, stop: StopFlag) -> bool:
         """Step until all gaps are within the tolerance; False where a budget is spent, or nothing helps any more.
@@ -130,6 +142,8 @@ class NewtonSteps:
         if not np.any(counted):
             return
         X = rows_of(block.X) if np.all(counted) else rows_of(block.X)[counted]
+        if self.centre is not None:
+            X = centred_rows(X, self.centre)
         target, cost = block.target[counted], block.cost[counted]
         rows = Passes(ArraySource(X, target, cost), n_jobs=1)
         for p, question in questions.items():
@@ -146,7 +160,7 @@ class NewtonSteps:
         bias = training.point.bias
         for one in self.descents:
             training.point.weights[one.p] = one.w
-            bias[one.p, 0] = one.b if is_free else 0.0
+            bias[one.p, 0] = one.b - float(self._shifts(one.w[None, :])[0]) if is_free else 0.0
             bias[one.p, 2] = one.b / bias[one.p, 1] if not is_free and bias[one.p, 1] > 0.0 else 0.0
         if self._are_begun:
             training.place.stiffness = tuple(one.sigma for one in self.descents)
