@@ -38,7 +38,7 @@ def targets(machine, scores):
     return scores if machine is LinearSVR else np.where(scores > 0.0, 1, -1)
 
 
-@pytest.mark.parametrize("layout", [np.asarray, sparse.csr_matrix, sparse.csc_matrix])
+@pytest.mark.parametrize("layout", [np.asarray, sparse.csr_matrix, sparse.csc_matrix, sparse.csr_array])
 def test_far_columns_are_found(layout):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 6))

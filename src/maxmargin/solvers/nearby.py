@@ -62,7 +62,7 @@ def _full_columns(some: Rows) -> RowIndex:
     if not sparse.issparse(some):
         return np.arange(some.shape[1])
     candidates = np.unique(some.indices[: some.indptr[1]]).astype(np.int64)
-    counts = np.asarray(some[:, candidates].getnnz(axis=0))
+    counts = np.bincount(some[:, candidates].indices, minlength=len(candidates))
     full: RowIndex = candidates[counts == some.shape[0]]
     return full
 

@@ -20,7 +20,7 @@ from maxmargin.data.passes import Passes
 from maxmargin.errors import ParameterError
 from maxmargin.losses import Logistic, Squared, SquaredEpsilonInsensitive, SquaredHinge
 from maxmargin.penalties import L2
-from maxmargin.problems import LinearProblem, Problem, Solution, Status
+from maxmargin.problems import History, LinearProblem, Problem, Solution, Status
 from maxmargin.problems.solution import listening
 from maxmargin.solvers.curve import curve_of
 from maxmargin.solvers.newton_descent import Descent
@@ -32,6 +32,8 @@ _SAMPLE_TOL = 1e-2
 _REUSE = 0.1  # a step that shrinks the gap by this factor says that its matrix serves once more
 _SLOW = 0.3  # a whole step that shrinks it by no more says that its matrix was too rough
 _MAX_STEPS = 200
+_SHORT, _PATIENCE = 0.01, 10  # so many steps that are so short lead nowhere
+SMALLER = 0.1 ** np.arange(6.0, 0.0, -1.0)  # costs to come from, as parts of those given
 
 
 def solves(problem: Problem) -> bool:
@@ -69,9 +71,17 @@ class Newton(Solver):
     def _run(self, descent: Descent, end: float) -> Status:
         """Step until the gap is within the tolerance, nothing moves, or the budget is spent."""
         descent.look()
-        fresh = True
+        status = self._steps(descent, self.tol, end, may_jam=self.max_iter is None)
+        if status is not None:
+            return status
+        self._come_from_smaller_costs(descent, end)
+        return self._steps(descent, self.tol, end, may_jam=False) or Status.STALLED
+
+    def _steps(self, descent: Descent, tol: float, end: float, *, may_jam: bool) -> Status | None:
+        """Newton steps; None where one row after the other stops them at once, if that may end them."""
+        fresh, n_short = True, 0
         for _ in range(self.max_iter or _MAX_STEPS):
-            if descent.smooth_gap <= self.tol:
+            if descent.smooth_gap <= tol:
                 return Status.CONVERGED
             if time.perf_counter() > end:
                 return Status.BUDGET
@@ -86,4 +96,26 @@ class Newton(Solver):
                 descent.directions.forget(disappointed=was_fresh and was_slow)
                 if was_fresh and descent.primal >= before_primal and descent.smooth_gap >= before_gap:
                     return Status.STALLED
-        return Status.CONVERGED if descent.smooth_gap <= self.tol else Status.BUDGET
+            n_short = n_short + 1 if t < _SHORT else 0
+            if may_jam and n_short == _PATIENCE:
+                return None
+        return Status.CONVERGED if descent.smooth_gap <= tol else Status.BUDGET
+
+    def _come_from_smaller_costs(self, descent: Descent, end: float) -> None:
+        """Go to the answers for costs that grow up to those given.
+
+        Where C is very large, rows that meet their margin with nothing to spare are walls. Answers for smaller costs
+        have violated rows, and with them the curvature that shows the way between these walls.
+        """
+        costs, history = descent.C, descent.history
+        with listening(None):
+            for factor in SMALLER:
+                descent.C, descent.history = factor * costs, History()
+                descent.directions.forget()
+                descent.look()
+                status = self._steps(descent, _SAMPLE_TOL, end, may_jam=False)
+                if status is Status.INTERRUPTED or time.perf_counter() > end:
+                    break
+        descent.C, descent.history = costs, history
+        descent.directions.forget()
+        descent.look()

@@ -28,6 +28,7 @@ from maxmargin._types import Vector
 from maxmargin.problems import StreamedProblem
 from maxmargin.solvers.curve import curve_of
 from maxmargin.solvers.multipliers import GROWTH, PATIENCE, RANGE, SHORT, SOFTENED
+from maxmargin.solvers.newton import SMALLER
 from maxmargin.solvers.newton_directions import ByFeatures, rows_for_one
 from maxmargin.solvers.stream_kept import Model
 from maxmargin.solvers.stream_questions import Question, Sums
@@ -36,6 +37,8 @@ _SLOW = 0.3  # a step that leaves more of the gap says that a sample of the rows
 _LENGTHS = np.append(0.3 ** np.arange(24.0)[::-1], 4.0)
 _SMOOTH_LENGTHS = np.array([0.01, 0.1, 0.3, 0.6, 1.0, 2.0, 4.0])
 """Lengths of a step at which its slope is asked for first; kinks may stop it very soon."""
+_JAMMED = 5  # so many short steps in a row lead nowhere, where sigma cannot be lowered
+_ON_THE_WAY = 1e-2  # tolerance for smaller costs
 _LOOKS = 5  # at points along a step
 _BEFORE, _BEHIND = 0.1, 0.3  # parts of the slope at the beginning of a step: between them, the step may end
 _NEAR = 0.7  # of the tolerance: a violation that will be within it when it is computed again
@@ -52,7 +55,7 @@ class StreamedDescent:
         self.curve = curve_of(problem.loss)
         self.has_kinks = self.curve.code in (HINGE, TUBE)
         self.height = float(np.std(problem.targets)) or 1.0 if problem.is_regression else 1.0
-        self.sigma = 1.0 / self.height
+        self.sigma, self.cost, self.every = 1.0 / self.height, 1.0, 1
         self.is_close = self.is_begun = False
         self.primal, self.gap, self.violation, self.dual = np.inf, np.inf, np.inf, -np.inf
         self.centre_dual = dual
@@ -63,28 +66,53 @@ class StreamedDescent:
     def run(self, tol: float) -> Asking:
         """Newton steps and moves of the centres, until the gap is within the tolerance or nothing helps."""
         self.is_close = False
+        self.every = rows_for_one(self.problem.n_rows, len(self.w))
+        seen = yield from self._begin()
+        jammed = yield from self._steps(seen, tol, may_jam=not self.has_kinks)
+        if not jammed:
+            return
+        self._before = self.w, self.b, self.primal, self.dual, self.gap, self.violation
+        for factor in (*SMALLER, 1.0):
+            self.cost = float(factor)
+            seen = yield self._question(self.w, self.b)
+            yield from self._steps(seen, tol if factor == 1.0 else _ON_THE_WAY, may_jam=False)
+
+    def _steps(self, seen: Sums, tol: float, *, may_jam: bool) -> Generator[Question, Sums, bool]:
+        """From a point where the sums are known; returns whether one row after the other stopped the steps at once."""
         least, largest = self.sigma / RANGE, self.sigma * RANGE
-        short, every = 0, rows_for_one(self.problem.n_rows, len(self.w))
-        seen = yield from self._begin(every)
+        short = 0
         while not self._look(seen, tol):
             if self.has_kinks and (self.apart <= self.rows or short >= PATIENCE):
                 sigma = self.sigma * (GROWTH if self.apart <= self.rows else SOFTENED)
                 if not least <= sigma <= largest:
-                    return
-                seen = yield Question(self.w, self.b, sigma, self.sigma, every=every, share=self.share)
+                    return False
+                seen = yield self._question(self.w, self.b)._replace(sigma=sigma, moved_from=self.sigma)
                 self.sigma, self.centre_dual, short = sigma, self.dual, 0
                 continue
             before, primal = self.gap, self.primal
             p, shift = self._direction(seen)
             slope = float(self.gradient @ p) + self.bias_gradient * shift
             lengths = _LENGTHS if self.has_kinks else _SMOOTH_LENGTHS
-            seen, t = yield from self._go(self.w, self.b, slope, p, shift, lengths, every)
+            seen, t = yield from self._go(self.w, self.b, slope, p, shift, lengths)
             short = short + 1 if t < SHORT else 0
             self._look(seen, tol)
-            if not self.has_kinks and every == 1 and self.gap >= before and self.primal >= primal:
-                return
-            every = rows_for_one(seen.n_active, len(self.w)) if every > 1 and self.gap <= _SLOW * before else 1
-        self.is_close = True
+            if not self.has_kinks and self.every == 1 and self.gap >= before and self.primal >= primal:
+                return False
+            if may_jam and short >= _JAMMED:
+                return True
+            is_rough = self.every == 1 or self.gap > _SLOW * before
+            self.every = 1 if is_rough else rows_for_one(seen.n_active, len(self.w))
+        self.is_close = self.cost == 1.0
+        return False
+
+    def leave(self) -> None:
+        """End where the steps are, or where they jammed, if they are on the way from smaller costs."""
+        if self.cost < 1.0:
+            self.w, self.b, self.primal, self.dual, self.gap, self.violation = self._before
+            self.cost = 1.0
+
+    def _question(self, w: Vector, b: float) -> Question:
+        return Question(w, b, self.sigma, every=self.every, share=self.share, cost=self.cost)
 
     @property
     def move(self) -> Question | None:
@@ -122,19 +150,19 @@ class StreamedDescent:
         model = Model(seen.H, seen.edge, corner, self.gradient, self.bias_gradient, self.scale > 0.0)
         return model.minimum(seen.kept, self.curve._replace(sigma=self.sigma))
 
-    def _begin(self, every: int) -> Generator[Question, Sums, Sums]:
+    def _begin(self) -> Generator[Question, Sums, Sums]:
         """The sums at the point to begin with: the best between zero and what the rounds have come to.
 
         These have it from few rows at a time, and it can be very far away where features have large units. Until it is
         known, the point is what they have come to.
         """
         if self.is_begun:
-            return (yield Question(self.w, self.b, self.sigma, every=every, share=self.share))
+            return (yield self._question(self.w, self.b))
         p, shift, zero = self.w, self.b, np.zeros_like(self.w)
-        seen = at_zero = yield Question(zero, 0.0, self.sigma, every=every, share=self.share)
+        seen = at_zero = yield self._question(zero, 0.0)
         slope = -float(seen.combination @ p) - (seen.surplus * shift if self.scale > 0.0 else 0.0)
         if slope < 0.0:
-            seen, _ = yield from self._go(zero, 0.0, slope, p, shift, _LENGTHS, every)
+            seen, _ = yield from self._go(zero, 0.0, slope, p, shift, _LENGTHS)
         if slope >= 0.0 or self._primal(seen) > at_zero.loss:  # in units so large, all lengths were too long
             self.w, self.b, seen = zero, 0.0, at_zero
         self.is_begun = True
@@ -146,7 +174,7 @@ class StreamedDescent:
         return 0.5 * float(self.w @ self.w) + seen.loss + penalty
 
     def _go(
-        self, w: Vector, b: float, begin: float, p: Vector, shift: float, first: Vector, every: int
+        self, w: Vector, b: float, begin: float, p: Vector, shift: float, first: Vector
     ) -> Generator[Question, Sums, tuple[Sums, float]]:
         """Go from (w, b) along a step to where the slope along it vanishes, which is `begin` at first.
 
@@ -159,7 +187,7 @@ class StreamedDescent:
         t, lengths = 1.0, first
         for look in range(_LOOKS):
             further = lengths - t
-            seen = yield Question(w + t * p, b + t * shift, self.sigma, None, p, shift, further, every, self.share)
+            seen = yield self._question(w + t * p, b + t * shift)._replace(p=p, shift=shift, further=further)
             slopes = linear + lengths * square + seen.along
             slope = float(slopes[np.argmin(np.abs(further))])
             is_there = (_BEHIND if t >= 1.0 else _BEFORE) * begin <= slope <= -_BEHIND * begin

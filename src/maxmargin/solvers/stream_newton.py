@@ -29,7 +29,6 @@ from maxmargin.data.arrays import centred_rows
 from maxmargin.data.passes import Passes
 from maxmargin.problems import StreamedProblem
 from maxmargin.problems.streamed import StreamedRows, rows_of
-from maxmargin.solvers.nearby import far_columns
 from maxmargin.solvers.newton_directions import MAX_FACTORED
 from maxmargin.solvers.stream_descent import StreamedDescent
 from maxmargin.solvers.stream_questions import Question, Sums
@@ -59,9 +58,7 @@ class NewtonSteps:
 
     def __init__(self, training: Training):
         self.training, self.problem = training, training.problem
-        weights = training.certified
-        first = rows_of(self.problem.read(0, training.buffers[0]).X)
-        self.centre = far_columns(first) if self.problem.intercept.is_free else None
+        weights, self.centre = training.certified, training.centre
         share = self._share_kept()
         intercepts = training.point.intercepts + self._shifts(weights)
         self.descents = [
@@ -105,6 +102,8 @@ class NewtonSteps:
                 self._record()
                 self._take_over()
                 self.training.keep()
+        for one in self.descents:
+            one.leave()
         self._pass({one.p: one.move for one in self.descents if one.move is not None}, stop)
         self._take_over()
         return all(descent.is_close for descent in self.descents)
@@ -167,8 +166,8 @@ class NewtonSteps:
 
     @property
     def _are_begun(self) -> bool:
-        """Whether every sub-problem has a point of its own, and not that of the rounds before."""
-        return all(descent.is_begun for descent in self.descents)
+        """Whether every sub-problem has a point of its own for its costs, and not that of the rounds before."""
+        return all(descent.is_begun and descent.cost == 1.0 for descent in self.descents)
 
     def _record(self) -> None:
         primal, dual = (np.array([getattr(one, name) for one in self.descents]) for name in ("primal", "dual"))

@@ -42,6 +42,8 @@ class Question(NamedTuple):
     """How many rows one may stand for in H, edge and corner."""
     share: float = 0.0
     """Of the rows, to be kept, of a curve with kinks; the nearest to these."""
+    cost: float = 1.0
+    """Factor on the costs of all rows."""
     is_last: bool = False
     """Nothing is asked for but that the centres move."""
 
@@ -74,7 +76,7 @@ class Sums:
 
     def add(self, rows: Passes, y: Vector, C: Vector, beta: Vector, curve: Curve, asked: Question) -> None:
         """Rows with targets, costs above 0 and coefficients; the latter change where the centres move."""
-        n = rows.n_rows
+        n, C = rows.n_rows, asked.cost * C
         f, slope, curvature = rows.scores(asked.w), np.empty(n), np.empty(n)
         curve = curve._replace(centre=-beta / C)
         if asked.moved_from is not None:

@@ -36,6 +36,7 @@ from maxmargin.errors import TOO_LARGE, DataError
 from maxmargin.problems import History, Status, StreamedProblem
 from maxmargin.problems.solution import listening
 from maxmargin.problems.streamed import MEMORY, StreamedRows, rows_of
+from maxmargin.solvers.nearby import far_columns
 from maxmargin.solvers.stream_blocks import BlocksLeft, Place
 from maxmargin.solvers.stream_cache import Places, RowCache, State
 from maxmargin.solvers.stream_contracts import Keeper, StreamedSolution, Worker
@@ -76,6 +77,8 @@ class Training:
         size = float(np.sqrt(np.mean(squared_norms(rows_of(first.X))))) or 1.0
         if np.isinf(size):
             raise DataError(TOO_LARGE)
+        self.may_step = solver.has_newton and has_room(problem, self.memory)
+        self.centre = far_columns(rows_of(first.X)) if self.may_step and problem.intercept.is_free else None
         self.point = StreamedPoint.zero(problem, size, solver.random_state)
         self.place = Place()
         self.sweep = new_sweep(self.point)
@@ -103,7 +106,7 @@ class Training:
         self.status = self._run(stop)
 
     def _run(self, stop: StopFlag) -> Status:
-        may_step = self.solver.has_newton and has_room(self.problem, self.memory)
+        may_step = self.may_step
         worker, pace, rest = self.solver.worker(self), Pace(), Rest()
         is_between = self.is_restored and self.place.position == 0  # of rounds, or at the end of a training
         if is_between and (self._check() or (may_step and self.place.stiffness and self._newton(stop))):
