@@ -7,7 +7,8 @@ With the slopes v_i as multipliers (beta = -C v) and g the gradient in w, h that
     apart    1/2 |g|^2 + 1/2 (s h)^2                                       which Newton steps bring to zero
     rows     sum_i C_i (l_{y_i}(f_i) + l_{y_i}*(v_i) - v_i f_i)            zero for a smooth loss
 
-and the larger one is worked on: that of the rows by a move of the centres, with sigma growing. A free intercept has no
+and the larger one is worked on: that of the rows by a move of the centres, with sigma growing. Centres do not move to
+slopes with a lower dual value, as those of a point far from the minimum. A free intercept has no
 s; its share is what a Newton step in it would bring, h^2 over twice the curvature.
 
 A step asks for all sums at its whole length, and for the slope of the objective along it at a grid of lengths. Where
@@ -41,6 +42,7 @@ _JAMMED = 5  # so many short steps in a row lead nowhere, where sigma cannot be 
 _ON_THE_WAY = 1e-2  # tolerance for smaller costs
 _LOOKS = 5  # at points along a step
 _BEFORE, _BEHIND = 0.1, 0.3  # parts of the slope at the beginning of a step: between them, the step may end
+_ROUNDING = 1e-9  # of the objective: a step may seem to make it larger by as much
 _NEAR = 0.7  # of the tolerance: a violation that will be within it when it is computed again
 
 Asking: TypeAlias = Generator[Question, Sums, None]
@@ -86,15 +88,24 @@ class StreamedDescent:
                 sigma = self.sigma * (GROWTH if self.apart <= self.rows else SOFTENED)
                 if not least <= sigma <= largest:
                     return False
-                seen = yield self._question(self.w, self.b)._replace(sigma=sigma, moved_from=self.sigma)
-                self.sigma, self.centre_dual, short = sigma, self.dual, 0
+                asked = self._question(self.w, self.b)._replace(sigma=sigma)
+                if self._is_better:
+                    seen, self.centre_dual = (yield asked._replace(moved_from=self.sigma)), self.dual
+                else:
+                    seen = yield asked
+                self.sigma, short = sigma, 0
                 continue
             before, primal = self.gap, self.primal
             p, shift = self._direction(seen)
             slope = float(self.gradient @ p) + self.bias_gradient * shift
+            if slope >= 0.0 and self.has_kinks:  # nothing but rounding
+                short = PATIENCE
+                continue
             lengths = _LENGTHS if self.has_kinks else _SMOOTH_LENGTHS
-            seen, t = yield from self._go(self.w, self.b, slope, p, shift, lengths)
-            short = short + 1 if t < SHORT else 0
+            seen, t = yield from self._go(seen, (self.w, self.b), slope, (p, shift), lengths)
+            if t == 0.0 and not self.has_kinks:
+                return may_jam
+            short = 0 if t >= SHORT else short + 1 if t > 0.0 else PATIENCE
             self._look(seen, tol)
             if not self.has_kinks and self.every == 1 and self.gap >= before and self.primal >= primal:
                 return False
@@ -117,9 +128,17 @@ class StreamedDescent:
     @property
     def move(self) -> Question | None:
         """What makes the slopes at the point the coefficients; None where the present ones are better."""
-        if self.dual < self.centre_dual:
+        if not self._is_better:
             return None
         return Question(self.w, self.b, self.sigma, self.sigma, is_last=True)
+
+    @property
+    def _is_better(self) -> bool:
+        """Whether the slopes at the point are better multipliers than the centres.
+
+        Where a free intercept is not settled, D is no bound, and can be above P.
+        """
+        return self.dual >= self.centre_dual or self.centre_dual > self.primal
 
     def _look(self, seen: Sums, tol: float) -> bool:
         """What follows from the sums at the point; whether it is near enough."""
@@ -133,7 +152,7 @@ class StreamedDescent:
         self.apart = 0.5 * float(self.gradient @ self.gradient)
         if self.corner > 0.0:
             self.apart += 0.5 * (s**2 if has_penalty else 1.0 / self.corner) * self.bias_gradient**2
-        self.primal = self._primal(seen)
+        self.primal = 0.5 * float(w @ w) + seen.loss + (0.5 * (b / s) ** 2 if has_penalty else 0.0)
         self.rows = 0.0
         if self.has_kinks:
             self.rows = max(0.0, seen.loss + seen.conjugate + float(w @ seen.combination) + b * seen.surplus)
@@ -159,43 +178,52 @@ class StreamedDescent:
         if self.is_begun:
             return (yield self._question(self.w, self.b))
         p, shift, zero = self.w, self.b, np.zeros_like(self.w)
-        seen = at_zero = yield self._question(zero, 0.0)
+        seen, t = (yield self._question(zero, 0.0)), 0.0
         slope = -float(seen.combination @ p) - (seen.surplus * shift if self.scale > 0.0 else 0.0)
         if slope < 0.0:
-            seen, _ = yield from self._go(zero, 0.0, slope, p, shift, _LENGTHS)
-        if slope >= 0.0 or self._primal(seen) > at_zero.loss:  # in units so large, all lengths were too long
-            self.w, self.b, seen = zero, 0.0, at_zero
+            seen, t = yield from self._go(seen, (zero, 0.0), slope, (p, shift), _LENGTHS)
+        if t == 0.0:
+            self.w, self.b = zero, 0.0
         self.is_begun = True
         return seen
 
-    def _primal(self, seen: Sums) -> float:
-        """The objective at the point."""
-        penalty = 0.5 * (self.b / self.scale) ** 2 if 0.0 < self.scale < np.inf else 0.0
-        return 0.5 * float(self.w @ self.w) + seen.loss + penalty
-
     def _go(
-        self, w: Vector, b: float, begin: float, p: Vector, shift: float, first: Vector
+        self, start: Sums, at: tuple[Vector, float], begin: float, step: tuple[Vector, float], first: Vector
     ) -> Generator[Question, Sums, tuple[Sums, float]]:
-        """Go from (w, b) along a step to where the slope along it vanishes, which is `begin` at first.
+        """Go from a point along a step to where the slope along it vanishes, which is `begin` at first.
 
-        Returns the sums there, and the length. `first` has the lengths to ask for.
+        Returns the sums there, and the length: 0 where no length looked at makes the objective smaller. `first` has the
+        lengths to ask for.
         """
+        (w, b), (p, shift) = at, step
         linear, square = float(w @ p), float(p @ p)
         if 0.0 < self.scale < np.inf:
             linear += b * shift / self.scale**2
             square += (shift / self.scale) ** 2
-        t, lengths = 1.0, first
+        most = _ROUNDING * (0.5 * float(w @ w) + start.loss)
+        t, lengths, known = 1.0, first, {0.0: begin}
         for look in range(_LOOKS):
             further = lengths - t
             seen = yield self._question(w + t * p, b + t * shift)._replace(p=p, shift=shift, further=further)
             slopes = linear + lengths * square + seen.along
+            known.update(zip(lengths.tolist(), slopes.tolist(), strict=True))
             slope = float(slopes[np.argmin(np.abs(further))])
-            is_there = (_BEHIND if t >= 1.0 else _BEFORE) * begin <= slope <= -_BEHIND * begin
-            if is_there or look == _LOOKS - 1:
-                break
+            is_lower = _climbed(known, t) <= most
+            is_flat = (_BEHIND if t >= 1.0 else _BEFORE) * begin <= slope <= -_BEHIND * begin
+            if is_lower and (is_flat or look == _LOOKS - 1):
+                self.w, self.b = w + t * p, b + t * shift
+                return seen, t
+            if is_flat:  # far behind a kink so near that the slope before it says nothing
+                begin = -abs(slope)
             t, lengths = _narrowed(np.append(0.0, lengths), np.append(begin, slopes), first)
-        self.w, self.b = w + t * p, b + t * shift
-        return seen, t
+        return start, 0.0
+
+
+def _climbed(slopes: dict[float, float], t: float) -> float:
+    """By how much a function is higher at t than at 0, of which slopes at some lengths are known."""
+    lengths = sorted(length for length in slopes if length <= t)
+    values = np.array([slopes[length] for length in lengths])
+    return 0.5 * float(np.diff(lengths) @ (values[1:] + values[:-1]))
 
 
 def _narrowed(lengths: Vector, slopes: Vector, first: Vector) -> tuple[float, Vector]:
