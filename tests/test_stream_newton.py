@@ -337,3 +337,23 @@ def test_steps_that_get_stuck_go_on_and_what_they_found_is_kept(n_stuck, monkeyp
     assert found.status is (Status.CONVERGED if n_stuck < 3 else Status.STALLED)
     assert found.relative_gap <= (1e-6 if n_stuck < 3 else 0.1)
     found.verify(X, y)
+
+
+# Samples of raw forest data on which a step that climbs, or centres at worse multipliers, led the steps astray.
+@pytest.mark.parametrize(
+    ("sample", "C", "stream"),
+    [
+        (28, 1e6, None),
+        (59, 1e6, None),
+        (122, 1e4, "cached-loops"),
+        (128, 1e6, "cached-loops"),
+        (172, 1e6, "cached-loops"),
+        (186, 1e4, "cached-loops"),
+    ],
+)
+def test_raw_columns_with_a_huge_c_are_solved(shared_data, sample, C, stream):
+    with np.load(shared_data / "covtype.npz") as stored:
+        X, y = stored["X"], stored["y"]
+    chosen = np.random.default_rng(sample).choice(len(y), 3000, replace=False)
+    model = LinearSVC(loss="hinge", C=C, tol=1e-5, stream=stream, memory="5MB")
+    assert model.fit(X[chosen], y[chosen]).certificate_.status is Status.CONVERGED

@@ -94,11 +94,14 @@ class Automatic(Solver):
             return second.solve(problem, start)
         if self.max_iter is not None:  # counted in passes, of which a second solver has others
             return self._descent(self.max_iter).solve(problem, start)
-        first = replace(self._descent(_MANY_PASSES), worth=_worth(problem, few)).solve(problem, start)
-        left = None if self.max_seconds is None else self.max_seconds - first.seconds
-        if first.status in _FINAL or (left is not None and left <= 0.0):
-            return first
-        return _better(first, replace(second, max_seconds=left).solve(problem, first))
+        began = time.perf_counter()
+        found = first = replace(self._descent(_MANY_PASSES), worth=_worth(problem, few)).solve(problem, start)
+        for begin in (first, None):  # where C is huge, what dcd has come to can be a worse place to begin than none
+            left = None if self.max_seconds is None else self.max_seconds - (time.perf_counter() - began)
+            if found.status in _FINAL or (left is not None and left <= 0.0):
+                break
+            found = _better(found, replace(second, max_seconds=left).solve(problem, begin))
+        return found
 
     def _all_classes(self, problem: Problem, start: Solution | None) -> Solution:
         """Descent, and interior points in its place where few unknowns make them cheap and it is slow."""

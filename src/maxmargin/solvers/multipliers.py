@@ -12,7 +12,8 @@ The centres then move to the slopes found, u <- v: this is the proximal-point me
 optimum whatever sigma is, and a larger sigma needs fewer moves. Each smooth problem has slopes that are feasible
 multipliers of the original one, so every step has a duality gap. Of its two parts (`newton_descent`) the larger one is
 worked on: that of the gradient by a Newton step, that of the rows by moving the centres, with sigma growing. Where the
-steps become short, because a stiff row stops each of them, sigma falls instead.
+steps become short, because a stiff row stops each of them, sigma falls instead; the centres then stay where they are if
+the slopes at hand are much worse.
 
 Only rows within about 1/sigma of a kink have curvature, at the end hardly more rows than features: the Newton equations
 are small however many rows there are.
@@ -43,6 +44,7 @@ _LOSSES = (Hinge, EpsilonInsensitive)
 GROWTH = 3.0
 SOFTENED = 0.03  # the factor on sigma where kinks stop step after step
 SHORT, PATIENCE = 0.001, 15
+MUCH = 10.0  # times the gap: multipliers are not given up for such worse ones
 RANGE = 1e12  # of sigma, either way from the first
 _SAMPLE_TOL = 1e-2
 _MAX_STEPS = 1000
@@ -103,7 +105,7 @@ class Multipliers(Solver):
         """Newton steps and moves of the centres until gap and violation are within the tolerance."""
         least, largest = descent.curve.sigma / RANGE, RANGE * descent.curve.sigma
         descent.look()
-        short = 0
+        short, centre_dual = 0, -np.inf
         for _ in range(self.max_iter or _MAX_STEPS):
             if descent.gap <= self.tol and descent.violation <= 0.7 * self.tol:
                 return Status.CONVERGED
@@ -113,11 +115,14 @@ class Multipliers(Solver):
                 if descent.apart <= descent.primal - descent.dual - descent.apart:
                     if descent.curve.sigma >= largest:
                         return Status.STALLED
-                    _move_centres(descent, GROWTH)
+                    centre_dual = _move_centres(descent, GROWTH)
                 elif short >= PATIENCE:
                     if descent.curve.sigma <= least:
                         return Status.STALLED
-                    _move_centres(descent, SOFTENED)
+                    if descent.primal - descent.dual <= MUCH * (descent.primal - centre_dual):
+                        centre_dual = _move_centres(descent, SOFTENED)
+                    else:  # slopes of a point far from the minimum
+                        _set_stiffness(descent, SOFTENED)
                     short = 0
                 else:
                     descent.directions.forget()
@@ -140,7 +145,14 @@ def _untouched(problem: LinearProblem) -> Curve:
     return curve_of(problem.loss)._replace(sigma=1.0 / _height(problem), centre=centre)
 
 
-def _move_centres(descent: Descent, growth: float) -> None:
-    curve = descent.curve
-    descent.curve = curve._replace(centre=descent.slope / descent.C, sigma=growth * curve.sigma)
+def _move_centres(descent: Descent, growth: float) -> float:
+    """Move the centres to the slopes, and change sigma by a factor; returns the dual value of the slopes."""
+    dual = descent.dual
+    descent.curve = descent.curve._replace(centre=descent.slope / descent.C)
+    _set_stiffness(descent, growth)
+    return dual
+
+
+def _set_stiffness(descent: Descent, growth: float) -> None:
+    descent.curve = descent.curve._replace(sigma=growth * descent.curve.sigma)
     descent.look()

@@ -8,7 +8,7 @@ With the slopes v_i as multipliers (beta = -C v) and g the gradient in w, h that
     rows     sum_i C_i (l_{y_i}(f_i) + l_{y_i}*(v_i) - v_i f_i)            zero for a smooth loss
 
 and the larger one is worked on: that of the rows by a move of the centres, with sigma growing. Centres do not move to
-slopes with a lower dual value, as those of a point far from the minimum. A free intercept has no
+slopes with a much lower dual value, as those of a point far from the minimum. A free intercept has no
 s; its share is what a Newton step in it would bring, h^2 over twice the curvature.
 
 A step asks for all sums at its whole length, and for the slope of the objective along it at a grid of lengths. Where
@@ -28,7 +28,7 @@ from maxmargin._loops.curves import HINGE, TUBE
 from maxmargin._types import Vector
 from maxmargin.problems import StreamedProblem
 from maxmargin.solvers.curve import curve_of
-from maxmargin.solvers.multipliers import GROWTH, PATIENCE, RANGE, SHORT, SOFTENED
+from maxmargin.solvers.multipliers import GROWTH, MUCH, PATIENCE, RANGE, SHORT, SOFTENED
 from maxmargin.solvers.newton import SMALLER
 from maxmargin.solvers.newton_directions import ByFeatures, rows_for_one
 from maxmargin.solvers.stream_kept import Model
@@ -85,11 +85,12 @@ class StreamedDescent:
         short = 0
         while not self._look(seen, tol):
             if self.has_kinks and (self.apart <= self.rows or short >= PATIENCE):
-                sigma = self.sigma * (GROWTH if self.apart <= self.rows else SOFTENED)
+                is_near = self.apart <= self.rows
+                sigma = self.sigma * (GROWTH if is_near else SOFTENED)
                 if not least <= sigma <= largest:
                     return False
                 asked = self._question(self.w, self.b)._replace(sigma=sigma)
-                if self._is_better:
+                if is_near or not self._is_worse(MUCH):
                     seen, self.centre_dual = (yield asked._replace(moved_from=self.sigma)), self.dual
                 else:
                     seen = yield asked
@@ -128,17 +129,16 @@ class StreamedDescent:
     @property
     def move(self) -> Question | None:
         """What makes the slopes at the point the coefficients; None where the present ones are better."""
-        if not self._is_better:
+        if not self.is_close and self._is_worse(1.0):
             return None
         return Question(self.w, self.b, self.sigma, self.sigma, is_last=True)
 
-    @property
-    def _is_better(self) -> bool:
-        """Whether the slopes at the point are better multipliers than the centres.
+    def _is_worse(self, times: float) -> bool:
+        """Whether the slopes at the point, as multipliers, leave a gap so many times that of the centres.
 
-        Where a free intercept is not settled, D is no bound, and can be above P.
+        Where a free intercept is not settled D is no bound, and can be above P.
         """
-        return self.dual >= self.centre_dual or self.centre_dual > self.primal
+        return self.centre_dual <= self.primal and self.primal - self.dual > times * (self.primal - self.centre_dual)
 
     def _look(self, seen: Sums, tol: float) -> bool:
         """What follows from the sums at the point; whether it is near enough."""
