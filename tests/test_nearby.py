@@ -155,3 +155,19 @@ def test_a_source_far_from_zero_and_a_resumed_training(tmp_path):
         model = LinearSVR(**settings).fit(source)
         assert model.certificate_.status.name == "CONVERGED"
         assert model.certificate_.verify(source).status.name == "CONVERGED"
+
+
+def test_rows_that_do_not_count_do_not_decide():
+    X, _, scores = table(0.0, 1.0, n=400)
+    y, weight = targets(LinearSVC, scores), np.ones(400)
+    X[:200, 2], weight[:200] = 1e9, 0.0
+    assert far_columns(X, weight) is None
+    for stream in (None, "cached-loops"):
+        model = LinearSVC(loss="hinge", C=100.0, tol=1e-4, stream=stream).fit(X, y, sample_weight=weight)
+        assert model.certificate_.status.name == "CONVERGED"
+
+
+def test_sparse_rows_do_not_become_dense():
+    X = sparse.csr_matrix(np.full((30, 40), 1e6) + np.random.default_rng(0).normal(size=(30, 40)))
+    assert far_columns(X) is None
+    assert far_columns(X.toarray()) is not None

@@ -8,6 +8,9 @@ import pytest
 import maxmargin
 from maxmargin import LinearSVC, LinearSVR
 from maxmargin.errors import NotConvergedWarning
+from maxmargin.solvers import Newton
+from maxmargin.solvers import newton as newton_module
+from maxmargin.solvers.newton_descent import Descent
 
 # Every row can be met, and C makes each of them a wall: no row has curvature until it is violated.
 TUBE = {"loss": "squared_epsilon_insensitive", "epsilon": 0.1}
@@ -58,3 +61,46 @@ def test_steps_that_are_counted_do_not_begin_again():
     with pytest.warns(NotConvergedWarning, match="BUDGET"):
         model = LinearSVC(C=1e6, solver="newton", max_iter=4).fit(X, np.sign(z))
     assert model.n_iter_ <= 4 * 4 + 1
+
+
+def jams(monkeypatch, on_the_way):
+    """A fit whose steps jam, with something that happens at the third step on the way from smaller costs."""
+    X, z = met_by_a_line()
+    y = np.sign(z)
+    counted, step, jammed = [], Descent.step, []
+
+    def come(self, descent, end):
+        jammed.append(descent.primal)
+        return way(self, descent, end)
+
+    def counting(self, accuracy):
+        counted.extend([1] if jammed else [])
+        if len(counted) == 3:
+            on_the_way()
+        return step(self, accuracy)
+
+    way = Newton._come_from_smaller_costs
+    monkeypatch.setattr(Newton, "_come_from_smaller_costs", come)
+    monkeypatch.setattr(Descent, "step", counting)
+    return LinearSVC(C=1e8, solver="newton", tol=1e-4, max_seconds=100.0), X, y, jammed
+
+
+def test_ctrl_c_on_the_way_keeps_what_was_there(monkeypatch):
+    def press():
+        raise KeyboardInterrupt
+
+    model, X, y, jammed = jams(monkeypatch, press)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    assert model.certificate_.status.name == "INTERRUPTED"
+    assert model.certificate_.primal <= jammed[0] * (1.0 + 1e-6)
+
+
+def test_time_that_ends_on_the_way_keeps_what_was_there(monkeypatch):
+    late = []
+    clock = newton_module.time.perf_counter
+    monkeypatch.setattr(newton_module.time, "perf_counter", lambda: clock() + (1e3 if late else 0.0))
+    model, X, y, jammed = jams(monkeypatch, lambda: late.append(True))
+    with pytest.warns(NotConvergedWarning, match="BUDGET"):
+        model.fit(X, y)
+    assert model.certificate_.primal <= jammed[0] * (1.0 + 1e-6)

@@ -357,3 +357,13 @@ def test_raw_columns_with_a_huge_c_are_solved(shared_data, sample, C, stream):
     chosen = np.random.default_rng(sample).choice(len(y), 3000, replace=False)
     model = LinearSVC(loss="hinge", C=C, tol=1e-5, stream=stream, memory="5MB")
     assert model.fit(X[chosen], y[chosen]).certificate_.status is Status.CONVERGED
+
+
+def test_a_budget_before_the_first_answer_keeps_the_multipliers():
+    X, y = noisy(n=600)
+    X = X * np.logspace(-2.0, 2.0, 8)
+    for passes in range(3, 16):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NotConvergedWarning)
+            model = LinearSVC(C=10.0, stream="cached-loops", memory="10KB", max_iter=passes, tol=1e-6).fit(X, y)
+        assert model.certificate_.dual >= 0.0

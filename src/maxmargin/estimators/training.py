@@ -35,6 +35,7 @@ from maxmargin.certificates import Certificate, Point, certify, combine
 from maxmargin.data import count_rows
 from maxmargin.errors import NotSeparableError
 from maxmargin.estimators.progress import Watch
+from maxmargin.penalties import L1, L2
 from maxmargin.problems import History, LinearProblem, Problem, Solution, Specification, Status
 from maxmargin.solvers import Solver, untrained
 from maxmargin.solvers.hard_margin import SeparabilityProof
@@ -112,8 +113,8 @@ class Trainer:
             trainer = replace(trainer, solver=_alone(self.solver, n_threads))
         # Loops over rows bring their own threads; those of BLAS would only be in their way. Kernel matrices want them.
         are_linear = all(one.kernel is None for one in specifications)
-        if are_linear and all(one.intercept.is_free for one in specifications):
-            trainer = replace(trainer, nearby=Nearby.of(trainer.X))
+        if are_linear and all(one.intercept.is_free and isinstance(one.penalty, L1 | L2) for one in specifications):
+            trainer = replace(trainer, nearby=Nearby.of(trainer.X, self.sample_weight))
         one_each = are_linear or (several and (side_by_side or thread_count(self.n_jobs) == 1))
         with at_most(self.n_jobs), reusing(), one_blas_thread() if one_each else nullcontext():
             if side_by_side:

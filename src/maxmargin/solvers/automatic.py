@@ -12,7 +12,8 @@
 What dcd needs depends on C and on the data in ways nobody can foresee, so it gets a budget of passes worth what the
 second-order method will cost, and hands over what it has when that is spent, or as soon as its progress says that it
 will be: at worst the answer takes about twice as long as the better of the two alone, as far as that cost is foreseen
-from the shape. The last digits of a small problem, a few milliseconds, come on top.
+from the shape. Where the second-order method does not end well from there, it begins once more on its own. The last
+digits of a small problem, a few milliseconds, come on top.
 """
 
 from __future__ import annotations
@@ -100,7 +101,10 @@ class Automatic(Solver):
             left = None if self.max_seconds is None else self.max_seconds - (time.perf_counter() - began)
             if found.status in _FINAL or (left is not None and left <= 0.0):
                 break
-            found = _better(found, replace(second, max_seconds=left).solve(problem, begin))
+            latest = replace(second, max_seconds=left).solve(problem, begin)
+            found = _better(found, latest)
+            if latest.status is Status.INTERRUPTED:
+                return replace(found, status=Status.INTERRUPTED)
         return found
 
     def _all_classes(self, problem: Problem, start: Solution | None) -> Solution:

@@ -23,18 +23,23 @@ from maxmargin.solvers.l1_domain import into_domain
 
 _LOOKED_AT, _FEWEST = 100_000, 20  # entries, and rows
 _FAR = 1e3  # times the spread: squares then lose six of their sixteen digits
-_MOST_BYTES = 1 << 28  # of a copy
+_MOST_SPARSE = 10  # far columns of sparse rows
+_MOST_BYTES = 1 << 28  # of a copy, and of what making it takes
+_SPARSE_BYTES = 32  # an entry, for both
 
 
-def far_columns(X: Rows) -> Vector | None:
+def far_columns(X: Rows, weight: Vector | None = None) -> Vector | None:
     """A point near the entries of columns far from zero, and 0 in the others; None where there are none.
 
-    Some rows are looked at, evenly spaced: what they tell need not hold for the others, and does no harm then. A
-    constant column has no spread; it is far beside others whose spread is much smaller.
+    Some rows that count are looked at, evenly spaced. A constant column has no spread; it is far beside others whose
+    spread is much smaller. In sparse rows every far column makes entries, so that there may be only a few.
     """
     if 0 in X.shape:
         return None
-    some: Any = X[:: max(1, X.shape[0] // max(_FEWEST, _LOOKED_AT // X.shape[1]))]
+    counted = np.arange(X.shape[0]) if weight is None else np.flatnonzero(weight)
+    some: Any = X[counted[:: max(1, len(counted) // max(_FEWEST, _LOOKED_AT // X.shape[1]))]]
+    if some.shape[0] == 0:
+        return None
     some = some.tocsr() if sparse.issparse(some) else np.asarray(some)
     columns = _full_columns(some)
     full = some[:, columns].toarray() if sparse.issparse(some) else some
@@ -52,6 +57,8 @@ def far_columns(X: Rows) -> Vector | None:
         far &= ~is_constant | (np.abs(mean) > _FAR * typical)
         if not np.any(far):
             return None
+    if sparse.issparse(some) and np.count_nonzero(far) > _MOST_SPARSE:
+        return None
     centre = np.zeros(X.shape[1])
     centre[columns[far]] = mean[far]
     return centre
@@ -87,12 +94,11 @@ class Nearby:
     centre: Vector
 
     @classmethod
-    def of(cls, X: Rows) -> Nearby | None:
-        """None where no column is far from zero, or where a copy would be large."""
-        entries = X.nnz if sparse.issparse(X) else X.size
-        if 8 * entries > _MOST_BYTES:
+    def of(cls, X: Rows, weight: Vector | None = None) -> Nearby | None:
+        """None where no column is far from zero in rows that count, or where a copy would be large."""
+        if (_SPARSE_BYTES * X.nnz if sparse.issparse(X) else 8 * X.size) > _MOST_BYTES:
             return None
-        centre = far_columns(X)
+        centre = far_columns(X, weight)
         return None if centre is None else cls(centred_rows(X, centre), centre)
 
     def problem(self, given: LinearProblem) -> LinearProblem:

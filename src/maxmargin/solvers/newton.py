@@ -2,7 +2,7 @@
 
 `newton_descent` has the objective, its gradient and the steps, `newton_directions` the ways to a direction. What is
 decided here is how long a matrix serves, and where to begin: with far more rows than features, at the answer for a
-sample of the rows.
+sample of the rows; where rows stop one step after the other at once, at the answers for smaller costs.
 
 Squared hinge: Keerthi and DeCoste, JMLR 2005; conjugate gradients: Lin, Weng and Keerthi, JMLR 2008.
 """
@@ -74,8 +74,11 @@ class Newton(Solver):
         status = self._steps(descent, self.tol, end, may_jam=self.max_iter is None)
         if status is not None:
             return status
-        self._come_from_smaller_costs(descent, end)
-        return self._steps(descent, self.tol, end, may_jam=False) or Status.STALLED
+        jammed = descent.point()
+        status = self._come_from_smaller_costs(descent, end)
+        if descent.primal > jammed["primal"]:
+            descent.go_back(jammed)
+        return status
 
     def _steps(self, descent: Descent, tol: float, end: float, *, may_jam: bool) -> Status | None:
         """Newton steps; None where one row after the other stops them at once, if that may end them."""
@@ -101,21 +104,29 @@ class Newton(Solver):
                 return None
         return Status.CONVERGED if descent.smooth_gap <= tol else Status.BUDGET
 
-    def _come_from_smaller_costs(self, descent: Descent, end: float) -> None:
+    def _come_from_smaller_costs(self, descent: Descent, end: float) -> Status:
         """Go to the answers for costs that grow up to those given.
 
         Where C is very large, rows that meet their margin with nothing to spare are walls. Answers for smaller costs
         have violated rows, and with them the curvature that shows the way between these walls.
         """
-        costs, history = descent.C, descent.history
-        with listening(None):
-            for factor in SMALLER:
-                descent.C, descent.history = factor * costs, History()
-                descent.directions.forget()
-                descent.look()
-                status = self._steps(descent, _SAMPLE_TOL, end, may_jam=False)
-                if status is Status.INTERRUPTED or time.perf_counter() > end:
-                    break
-        descent.C, descent.history = costs, history
-        descent.directions.forget()
-        descent.look()
+        costs, history, tol = descent.C, descent.history, max(self.tol, _SAMPLE_TOL)
+        try:
+            with listening(None):
+                for factor in SMALLER:
+                    descent.C, descent.history = factor * costs, History()
+                    descent.directions.forget()
+                    descent.look()
+                    status = self._steps(descent, tol, end, may_jam=False)
+                    if status is Status.INTERRUPTED or time.perf_counter() > end:
+                        descent.primal = np.inf  # of other costs
+                        return Status.INTERRUPTED if status is Status.INTERRUPTED else Status.BUDGET
+            descent.C, descent.history = costs, history
+            descent.directions.forget()
+            descent.look()
+            return self._steps(descent, self.tol, end, may_jam=False) or Status.STALLED
+        except KeyboardInterrupt:
+            descent.primal = np.inf
+            return Status.INTERRUPTED
+        finally:
+            descent.C, descent.history = costs, history

@@ -20,6 +20,7 @@ minimised by a few Newton steps in that number that never touch the data.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -37,6 +38,8 @@ from maxmargin.solvers.step_length import step_length
 
 _BIAS_STEPS = 40
 _REFINEMENTS = 3
+_VECTORS = ("w", "f", "slope", "curvature", "combination", "gradient")
+_OF_A_POINT = (*_VECTORS, "b", "bias_gradient", "primal", "dual", "apart", "violation")
 _SERIAL_ROWS = 150_000  # rows below which a second thread costs more than it brings
 
 
@@ -93,6 +96,14 @@ class Descent:
         if has_penalty:
             self.apart += 0.5 * (self.scale * self.bias_gradient) ** 2
         self.history.record(self.n_passes, self.primal, self.dual)
+
+    def point(self) -> dict[str, Any]:
+        """All that is known of the point, to be taken up by `go_back`."""
+        return {name: np.copy(vars(self)[name]) if name in _VECTORS else vars(self)[name] for name in _OF_A_POINT}
+
+    def go_back(self, point: dict[str, Any]) -> None:
+        """To a point that was left."""
+        vars(self).update(point)
 
     @property
     def gap(self) -> float:

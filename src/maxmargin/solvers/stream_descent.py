@@ -14,7 +14,8 @@ s; its share is what a Newton step in it would bring, h^2 over twice the curvatu
 A step asks for all sums at its whole length, and for the slope of the objective along it at a grid of lengths. Where
 the whole step is good, as it is at the end, a step costs one pass. Else the next one goes to the length at which the
 slope vanishes between two of the grid, by interpolation, and asks again, at lengths between these two. It may end
-rather behind that length than before it: the rows that stop it then have curvature for the next step.
+rather behind that length than before it: the rows that stop it then have curvature for the next step. Where rows of a
+smooth loss stop one step after the other at once, the answers for smaller costs come first, as in `newton`.
 """
 
 from __future__ import annotations
@@ -75,8 +76,8 @@ class StreamedDescent:
             return
         self._before = self.w, self.b, self.primal, self.dual, self.gap, self.violation
         for factor in (*SMALLER, 1.0):
+            seen = yield self._question(self.w, self.b)._replace(cost=float(factor))
             self.cost = float(factor)
-            seen = yield self._question(self.w, self.b)
             yield from self._steps(seen, tol if factor == 1.0 else _ON_THE_WAY, may_jam=False)
 
     def _steps(self, seen: Sums, tol: float, *, may_jam: bool) -> Generator[Question, Sums, bool]:
@@ -128,8 +129,8 @@ class StreamedDescent:
 
     @property
     def move(self) -> Question | None:
-        """What makes the slopes at the point the coefficients; None where the present ones are better."""
-        if not self.is_close and self._is_worse(1.0):
+        """What makes the slopes at a point looked at the coefficients; None where the present ones are better."""
+        if np.isinf(self.primal) or (not self.is_close and self._is_worse(1.0)):
             return None
         return Question(self.w, self.b, self.sigma, self.sigma, is_last=True)
 

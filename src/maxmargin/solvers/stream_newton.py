@@ -86,7 +86,8 @@ class NewtonSteps:
     def run(self, tol: float, stop: StopFlag) -> bool:
         """Step until all gaps are within the tolerance; False where a budget is spent, or nothing helps any more.
 
-        The coefficients, weights and intercepts of the training are then those of the points reached.
+        Weights and intercepts of the training are then those of the points reached, and so are the coefficients unless
+        those before are better.
         """
         running = {descent.p: descent.run(tol) for descent in self.descents}
         questions = {p: next(one) for p, one in running.items()}
@@ -104,7 +105,11 @@ class NewtonSteps:
                 self.training.keep()
         for one in self.descents:
             one.leave()
-        self._pass({one.p: one.move for one in self.descents if one.move is not None}, stop)
+        moves = {one.p: move for one in self.descents if (move := one.move) is not None}
+        if moves:
+            self._pass(moves, stop)
+        for p in moves:
+            self.descents[p].centre_dual = self.descents[p].dual
         self._take_over()
         return all(descent.is_close for descent in self.descents)
 

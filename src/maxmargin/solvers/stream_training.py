@@ -78,7 +78,8 @@ class Training:
         if np.isinf(size):
             raise DataError(TOO_LARGE)
         self.may_step = solver.has_newton and has_room(problem, self.memory)
-        self.centre = far_columns(rows_of(first.X)) if self.may_step and problem.intercept.is_free else None
+        may_centre = self.may_step and problem.intercept.is_free
+        self.centre = far_columns(rows_of(first.X), first.cost) if may_centre else None
         self.point = StreamedPoint.zero(problem, size, solver.random_state)
         self.place = Place()
         self.sweep = new_sweep(self.point)
