@@ -21,7 +21,7 @@ from maxmargin.certificates import assess
 from maxmargin.kernels import Gaussian
 from maxmargin.losses import EpsilonInsensitive, Hinge
 from maxmargin.problems import Intercept, Pair, Regression, Specification
-from maxmargin.solvers.feasible import balanced
+from maxmargin.solvers.common.feasible import balanced
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from benchmarks.kernel_judge import Judge
 from benchmarks.peers import OverLimitError, PeerError, Worker
 from benchmarks.ratios import LEVELS, OURS
 from benchmarks.worker import first_rows
-from maxmargin.estimators.weights import kernel_width
+from maxmargin.estimators.fitting.weights import kernel_width
 
 FIRST_TOL, LAST_TOL = 1e-1, 1e-8
 FAR = 10.0

@@ -41,10 +41,10 @@ from maxmargin.losses import Hinge
 from maxmargin.problems import History, Intercept, Specification, StreamedProblem
 from maxmargin.problems.solution import listening
 from maxmargin.problems.tasks import Pair
-from maxmargin.solvers.stream_block import BlockMinimisation
-from maxmargin.solvers.stream_cached_loops import CachedLoops
-from maxmargin.solvers.stream_selective import SelectiveBlockMinimisation
-from maxmargin.solvers.stream_solver import StreamSolver
+from maxmargin.solvers.streams.block import BlockMinimisation
+from maxmargin.solvers.streams.cached_loops import CachedLoops
+from maxmargin.solvers.streams.selective import SelectiveBlockMinimisation
+from maxmargin.solvers.streams.solver import StreamSolver
 
 GAP = 1e-3
 PARTS = ("race", "eviction", "expansion")

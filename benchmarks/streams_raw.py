@@ -24,7 +24,7 @@ from benchmarks.data import SHARED
 from benchmarks.report import Sheet, machine
 from maxmargin import LinearSVC, LogisticRegression
 from maxmargin.errors import NotConvergedWarning
-from maxmargin.solvers.stream_cached_loops import CachedLoops
+from maxmargin.solvers.streams.cached_loops import CachedLoops
 
 MODELS = {
     "hinge": LinearSVC(loss="hinge"),

@@ -13,7 +13,7 @@ import sys
 import matplotlib.pyplot as plt
 import numpy as np
 
-from maxmargin._loops.smo_simple import best_step
+from maxmargin._loops.lectures.smo_simple import best_step
 from maxmargin.plot.colours import palette_of
 from maxmargin.plot.key import key_above
 

@@ -9,7 +9,7 @@ from pathlib import Path
 # A caller's cache entry does not notice an edit of a loop it calls, so the directory is named after all loops together.
 # This must happen before Numba is imported.
 _LOOPS = Path(__file__).parents[1] / "src" / "maxmargin" / "_loops"
-_digest = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(_LOOPS.glob("*.py")))).hexdigest()[:16]
+_digest = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(_LOOPS.rglob("*.py")))).hexdigest()[:16]
 os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(tempfile.gettempdir()) / f"maxmargin-loops-{_digest}"))
 os.environ.setdefault("MPLBACKEND", "Agg")
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell makes its background jobs deaf to Ctrl-C

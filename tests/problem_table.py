@@ -155,7 +155,7 @@ def main() -> None:
     """Solve the table with every form of the reference and keep the best answers."""
     from maxmargin.certificates import assess
     from maxmargin.solvers import QP
-    from maxmargin.solvers.qp_forms import has_primal_form
+    from maxmargin.solvers.reference.qp_forms import has_primal_form
 
     kept = {}
     for case in PROBLEMS:

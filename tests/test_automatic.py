@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 from scipy.special import expit, xlogy
 
-from maxmargin._loops.logistic_step import logistic_step, share
-from maxmargin._loops.stream_steps import _logistic_minimum
+from maxmargin._loops.linear.logistic_step import logistic_step, share
+from maxmargin._loops.streams.steps import _logistic_minimum
 from maxmargin.certificates import assess
 from maxmargin.data import ArraySource
 from maxmargin.data.passes import Passes
 from maxmargin.losses import EpsilonInsensitive, Hinge, SquaredHinge
 from maxmargin.problems import Intercept, LinearProblem, Status, best_intercept
 from maxmargin.solvers import Automatic, DualDescent, Multipliers
-from maxmargin.solvers.automatic import _worth
-from maxmargin.solvers.multipliers import _untouched
-from maxmargin.solvers.newton_descent import Descent
+from maxmargin.solvers.linear.automatic import _worth
+from maxmargin.solvers.linear.multipliers import _untouched
+from maxmargin.solvers.linear.newton_descent import Descent
 
 HINGE = Hinge()
 

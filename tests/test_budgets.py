@@ -18,12 +18,12 @@ from maxmargin.losses import HardMargin, Hinge, SquaredHinge
 from maxmargin.penalties import L1
 from maxmargin.problems import Intercept, KernelProblem, LinearProblem, Status
 from maxmargin.solvers import QP, SMO, Blocks, DualDescent, KernelDescent, Multipliers, Newton, Pairs, SimpleSMO
-from maxmargin.solvers.automatic import Automatic
-from maxmargin.solvers.interior_point import is_hopeless
-from maxmargin.solvers.matrix_tiles import MatrixTiles
-from maxmargin.solvers.polish import polish
-from maxmargin.solvers.visited import pieces
-from maxmargin.solvers.whole_ascent import WholeAscent
+from maxmargin.solvers.common.polish import polish
+from maxmargin.solvers.kernel.whole_ascent import WholeAscent
+from maxmargin.solvers.lectures.matrix_tiles import MatrixTiles
+from maxmargin.solvers.lectures.visited import pieces
+from maxmargin.solvers.linear.automatic import Automatic
+from maxmargin.solvers.reference.interior_point import is_hopeless
 
 LIMIT = 0.1
 ENOUGH = 1.5

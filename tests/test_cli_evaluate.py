@@ -69,7 +69,7 @@ def test_the_json_has_what_a_report_needs(rows):
     assert record["test_score"] == look["score"] == expected.score
     assert look["standard_error"] == expected.standard_error
     assert look["data_hash"] == record["data_hash"] == expected.data_hash
-    assert look["settings"]["class"] == "maxmargin.estimators.linear_svc.LinearSVC"
+    assert look["settings"]["class"] == "maxmargin.estimators.linear.linear_svc.LinearSVC"
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", look["time"])
     assert (record["seed"], record["test"], record["cv"]) == (0, 0.2, "KFold(k=5, seed=0, stratify='auto')")
 

@@ -21,14 +21,14 @@ from sklearn.datasets import load_digits, load_iris
 
 import maxmargin
 from maxmargin import LinearSVC
-from maxmargin._loops.multiclass_descent import best_step
+from maxmargin._loops.linear.multiclass_descent import best_step
 from maxmargin.certificates import assess
 from maxmargin.data import ArraySource
 from maxmargin.errors import ParameterError
 from maxmargin.losses import CrammerSinger, Hinge, Softmax
 from maxmargin.problems import Intercept, LinearProblem, Status, best_intercept
 from maxmargin.solvers import Automatic, MulticlassDescent, MulticlassInterior, untrained
-from maxmargin.solvers.class_balance import balanced, shares_of
+from maxmargin.solvers.linear.class_balance import balanced, shares_of
 
 INTERCEPTS = [Intercept.NONE, Intercept.AUGMENTED, Intercept.FREE]
 SOLVERS = [Automatic(1e-7), MulticlassDescent(1e-5, 200_000), MulticlassInterior(1e-7)]

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 
 from maxmargin._loops import curves
 from maxmargin.losses import EpsilonInsensitive, Hinge, Logistic, Squared, SquaredEpsilonInsensitive, SquaredHinge
-from maxmargin.solvers.curve import curve_of
+from maxmargin.solvers.common.curve import curve_of
 
 LOSSES = [Hinge(), SquaredHinge(), Logistic(), EpsilonInsensitive(0.3), SquaredEpsilonInsensitive(0.3), Squared()]
 

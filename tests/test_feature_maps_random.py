@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 
 import maxmargin
 from maxmargin import LinearSVC
-from maxmargin._loops.turns import waves_double, waves_single
+from maxmargin._loops.features.cosines import waves_double, waves_single
 from maxmargin.backends.threads import at_most
 from maxmargin.errors import DataError, ParameterError
 from maxmargin.features import (

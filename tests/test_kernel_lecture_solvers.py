@@ -13,8 +13,8 @@ from numpy.testing import assert_allclose
 from scipy import sparse
 
 from maxmargin import SVC, SVR, losses
-from maxmargin._loops.kernel_descent import best_value, descent_pass
-from maxmargin._loops.smo_simple import Examples, best_step, simple_pass
+from maxmargin._loops.lectures.kernel_descent import best_value, descent_pass
+from maxmargin._loops.lectures.smo_simple import Examples, best_step, simple_pass
 from maxmargin.certificates import assess
 from maxmargin.data import ArraySource
 from maxmargin.errors import NotConvergedWarning, ParameterError
@@ -22,10 +22,10 @@ from maxmargin.kernels import Gaussian, Linear, Precomputed, Sigmoid
 from maxmargin.losses import EpsilonInsensitive, Hinge, MarginLoss, Squared, SquaredEpsilonInsensitive, SquaredHinge
 from maxmargin.problems import Intercept, KernelProblem, LinearProblem, Status
 from maxmargin.solvers import QP, KernelDescent, Osuna, SimpleSMO, solver_named
-from maxmargin.solvers.kernel_descent import _Descent
-from maxmargin.solvers.kernel_look import look_at
-from maxmargin.solvers.kernel_suited import _LOSSES, kernel_solvers
-from maxmargin.solvers.osuna import joining_rows, slopes_of
+from maxmargin.solvers.kernel.suited import _LOSSES, kernel_solvers
+from maxmargin.solvers.lectures.kernel_descent import _Descent
+from maxmargin.solvers.lectures.kernel_look import look_at
+from maxmargin.solvers.lectures.osuna import joining_rows, slopes_of
 from tests.problem_table import PROBLEMS
 from tests.test_hard_margin import EXERCISE_X, EXERCISE_Y
 

@@ -19,9 +19,10 @@ from maxmargin.losses import Hinge, Squared
 from maxmargin.penalties import L1, PositiveElasticNet
 from maxmargin.penalties import ElasticNet as ElasticNetPenalty
 from maxmargin.problems import Intercept, LinearProblem
-from maxmargin.solvers import LassoDescent, SparseNewton, lasso_working_set
-from maxmargin.solvers.lasso_design import design_of
-from maxmargin.solvers.lasso_search import Search, Strength
+from maxmargin.solvers import LassoDescent, SparseNewton
+from maxmargin.solvers.sparse import lasso_working_set
+from maxmargin.solvers.sparse.lasso_design import design_of
+from maxmargin.solvers.sparse.lasso_search import Search, Strength
 from tests.problem_table import _data
 
 DATA = _data()

@@ -14,8 +14,8 @@ from scipy import sparse
 from scipy.optimize import minimize
 
 from maxmargin import LinearSVC
-from maxmargin._loops.pairs import DualRows, pair_step
-from maxmargin._loops.stochastic import score_slope
+from maxmargin._loops.lectures.pairs import DualRows, pair_step
+from maxmargin._loops.lectures.stochastic import score_slope
 from maxmargin.certificates import assess
 from maxmargin.data import ArraySource
 from maxmargin.errors import NotConvergedWarning, ParameterError
@@ -24,12 +24,12 @@ from maxmargin.losses import EpsilonInsensitive, HardMargin, Hinge, Logistic, Ma
 from maxmargin.penalties import L1
 from maxmargin.problems import Intercept, KernelProblem, LinearProblem, Status, best_intercept
 from maxmargin.solvers import QP
-from maxmargin.solvers.averaged_sgd import AveragedSGD, _Averaging
-from maxmargin.solvers.implicit import Implicit, _Implicit
-from maxmargin.solvers.pairs import Pairs
-from maxmargin.solvers.pegasos import Pegasos, _Pegasos, _radius
-from maxmargin.solvers.subgradient import Subgradient
-from maxmargin.solvers.visited import draws, into_domain, slopes_at
+from maxmargin.solvers.lectures.averaged_sgd import AveragedSGD, _Averaging
+from maxmargin.solvers.lectures.implicit import Implicit, _Implicit
+from maxmargin.solvers.lectures.pairs import Pairs
+from maxmargin.solvers.lectures.pegasos import Pegasos, _Pegasos, _radius
+from maxmargin.solvers.lectures.subgradient import Subgradient
+from maxmargin.solvers.lectures.visited import draws, into_domain, slopes_at
 from tests.problem_table import PROBLEMS
 
 GO = np.zeros(1, dtype=np.uint8)  # a stop flag that is never raised

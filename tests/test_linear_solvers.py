@@ -12,7 +12,8 @@ from maxmargin.errors import ParameterError
 from maxmargin.losses import EpsilonInsensitive, Hinge, Logistic, SquaredHinge
 from maxmargin.penalties import L1
 from maxmargin.problems import Intercept, LinearProblem
-from maxmargin.solvers import Automatic, DualDescent, Multipliers, Newton, dcd, multipliers, newton
+from maxmargin.solvers import Automatic, DualDescent, Multipliers, Newton
+from maxmargin.solvers.linear import dcd, multipliers, newton
 from tests.problem_table import PROBLEMS
 
 TOL = 1e-5

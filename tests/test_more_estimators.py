@@ -16,9 +16,9 @@ from maxmargin.errors import CertificateError, DataError, NotConvergedWarning, P
 from maxmargin.losses import Hinge, Softmax, Squared
 from maxmargin.penalties import L2, Box
 from maxmargin.problems import AllClasses, Intercept, Pair, Regression, Specification
-from maxmargin.solvers import least_squares, softmax_newton
-from maxmargin.solvers.least_squares import LeastSquares, box_around
-from maxmargin.solvers.softmax_newton import SoftmaxNewton
+from maxmargin.solvers.linear import least_squares, softmax_newton
+from maxmargin.solvers.linear.least_squares import LeastSquares, box_around
+from maxmargin.solvers.linear.softmax_newton import SoftmaxNewton
 
 iris = load_iris(return_X_y=True)
 wine = load_wine(return_X_y=True)

@@ -10,8 +10,8 @@ import maxmargin
 from maxmargin import LinearSVC, LinearSVR, LogisticRegression
 from maxmargin.data.arrays import centred_rows
 from maxmargin.errors import NotConvergedWarning
-from maxmargin.solvers import nearby
-from maxmargin.solvers.nearby import Nearby, far_columns
+from maxmargin.solvers.common import centring as nearby
+from maxmargin.solvers.common.centring import Nearby, far_columns
 
 FAR = [(1e6, 1.0), (-1e9, 0.1), (1e5, 0.0), (1.7e9, 1e6)]  # mean and spread
 MACHINES = [

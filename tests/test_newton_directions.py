@@ -8,8 +8,8 @@ from scipy import sparse
 from maxmargin.data import ArraySource
 from maxmargin.data.passes import Passes
 from maxmargin.data.row_products import RowProducts
-from maxmargin.solvers.newton_directions import _by_features, _ByRows, _Conjugate
-from maxmargin.solvers.sampling import long_rows, sampled
+from maxmargin.solvers.common.sampling import long_rows, sampled
+from maxmargin.solvers.linear.newton_directions import _by_features, _ByRows, _Conjugate
 
 N, D = 60, 9
 

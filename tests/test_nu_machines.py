@@ -11,7 +11,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import maxmargin
 from maxmargin import SVC, SVR, NuSVC, NuSVR, OneClassSVM, Status
 from maxmargin.errors import ParameterError
-from maxmargin.solvers.qp import QP
+from maxmargin.solvers.reference.qp import QP
 
 TIGHT = 1e-7
 

@@ -14,7 +14,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 import maxmargin
 from maxmargin import SVC
 from maxmargin.errors import NotConvergedWarning, ParameterError
-from maxmargin.estimators.probabilities import (
+from maxmargin.estimators.kernel.probabilities import (
     N_FOLDS,
     _folds,
     agreeing,

@@ -15,8 +15,8 @@ from maxmargin.losses import Hinge, Logistic, Softmax, Squared
 from maxmargin.penalties import L1, ElasticNet
 from maxmargin.problems import Intercept, KernelProblem, LinearProblem, Status
 from maxmargin.solvers import QP
-from maxmargin.solvers.feasible import balanced
-from maxmargin.solvers.qp_forms import has_primal_form
+from maxmargin.solvers.common.feasible import balanced
+from maxmargin.solvers.reference.qp_forms import has_primal_form
 from tests.problem_table import PROBLEMS
 
 

@@ -19,7 +19,7 @@ from docs_site.includes import with_includes
 from docs_site.sessions import on_page_markdown
 
 from maxmargin.cli import app
-from maxmargin.solvers.choose import SOLVERS
+from maxmargin.solvers.registry import SOLVERS
 
 ROOT = Path(__file__).parents[1]
 REFERENCE = sorted((ROOT / "docs" / "api").glob("*.md"))
@@ -130,7 +130,7 @@ def test_the_options_of_a_verb_are_those_it_takes():
         ("maxmargin.objective.C_from_lambda", "def C_from_lambda(", "    return 1.0 / (lam * n)"),
         ("maxmargin.losses.hinge.Hinge", "@dataclass(frozen=True)", None),
         ("maxmargin.losses.hinge.Hinge.value", "def value(", None),
-        ("maxmargin.solvers.choose.SOLVERS", "SOLVERS = {", "}"),
+        ("maxmargin.solvers.registry.SOLVERS", "SOLVERS = {", "}"),
         ("maxmargin.data.source.Block.span", "@property", None),
         ("maxmargin.__getattr__", "def __getattr__(", None),
     ],

@@ -21,9 +21,9 @@ from maxmargin.kernels import Gaussian, Linear, Precomputed, Sigmoid
 from maxmargin.losses import EpsilonInsensitive, Hinge, MarginLoss, Squared, SquaredEpsilonInsensitive, SquaredHinge
 from maxmargin.problems import Intercept, KernelProblem, LinearProblem, Status
 from maxmargin.solvers import QP, SMO
-from maxmargin.solvers.ascent import Part
-from maxmargin.solvers.dual_variables import Variables
-from maxmargin.solvers.smo import RowCache, _Steps
+from maxmargin.solvers.kernel.ascent import Part
+from maxmargin.solvers.kernel.dual_variables import Variables
+from maxmargin.solvers.kernel.smo import RowCache, _Steps
 from tests.problem_table import PROBLEMS
 
 GO = np.zeros(1, dtype=np.uint8)  # a stop flag that is never raised

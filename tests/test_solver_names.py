@@ -26,8 +26,8 @@ from maxmargin.errors import NotConvergedWarning, ParameterError
 from maxmargin.penalties import L1, L2
 from maxmargin.problems import Intercept, LinearProblem
 from maxmargin.solvers import solver_named
-from maxmargin.solvers.choose import _LINEAR
-from maxmargin.solvers.suited import suited
+from maxmargin.solvers.linear.suited import suited
+from maxmargin.solvers.registry import _LINEAR
 
 _rng = np.random.default_rng(0)
 _X = np.vstack([_rng.normal(size=(12, 2)) + 2.0, _rng.normal(size=(12, 2)) - 2.0])
@@ -140,7 +140,7 @@ def test_the_warning_points_at_the_line_that_called_fit(model, y):
 
 
 def test_every_estimator_with_a_certificate_is_among_those_whose_warning_is_tested():
-    from maxmargin.estimators.machine import Machine
+    from maxmargin.estimators.fitting.machine import Machine
 
     public = {kind for kind in vars(maxmargin).values() if isinstance(kind, type) and issubclass(kind, Machine)}
     assert public <= {type(model) for model, _ in _UNFINISHED}

@@ -12,15 +12,16 @@ from maxmargin import LinearSVC, LinearSVR, LogisticRegression, Status
 from maxmargin.data import ArraySource
 from maxmargin.data.passes import Passes
 from maxmargin.errors import NotConvergedWarning
-from maxmargin.estimators import checkpoints
+from maxmargin.estimators.fitting import checkpoints
 from maxmargin.losses import EpsilonInsensitive, Hinge, Logistic, SquaredEpsilonInsensitive, SquaredHinge
-from maxmargin.solvers import stream_newton, stream_training
-from maxmargin.solvers.curve import curve_of
-from maxmargin.solvers.stream_cached_loops import CachedLoops
-from maxmargin.solvers.stream_kept import Model
-from maxmargin.solvers.stream_newton import NewtonSteps
-from maxmargin.solvers.stream_pace import Pace
-from maxmargin.solvers.stream_questions import Question, Sums
+from maxmargin.solvers.common.curve import curve_of
+from maxmargin.solvers.streams import newton as stream_newton
+from maxmargin.solvers.streams import training as stream_training
+from maxmargin.solvers.streams.cached_loops import CachedLoops
+from maxmargin.solvers.streams.kept import Model
+from maxmargin.solvers.streams.newton import NewtonSteps
+from maxmargin.solvers.streams.pace import Pace
+from maxmargin.solvers.streams.questions import Question, Sums
 
 LOSSES = (Hinge(), SquaredHinge(), Logistic(), EpsilonInsensitive(0.2), SquaredEpsilonInsensitive(0.2))
 

@@ -16,7 +16,7 @@ from scipy import sparse
 from sklearn.datasets import load_svmlight_file
 
 import maxmargin
-from maxmargin._loops.text_numbers import NOT_A_NUMBER, NUMBER, SLOW_NUMBER, scan_number
+from maxmargin._loops.text.numbers import NOT_A_NUMBER, NUMBER, SLOW_NUMBER, scan_number
 from maxmargin.data.csv_text import CsvInput
 from maxmargin.data.labels import MOST_LABELS
 from maxmargin.data.libsvm_text import LibsvmInput

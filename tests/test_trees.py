@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from maxmargin import DecisionTreeClassifier, DecisionTreeRegressor, load
 from maxmargin.errors import DataError, ParameterError
-from maxmargin.solvers import tree_growth
+from maxmargin.trees import growth as tree_growth
 
 CRITERIA = {
     "gini": DecisionTreeClassifier(criterion="gini"),

@@ -244,7 +244,7 @@ def test_an_error_in_one_job_is_that_of_the_first_and_ends_the_others():
 
 def test_the_status_of_an_untrained_class_is_interrupted(monkeypatch):
     """Ctrl-C before any solver began: a model of zeros, certified, and the interrupt goes on."""
-    from maxmargin.solvers.newton import Newton
+    from maxmargin.solvers.linear.newton import Newton
 
     def interrupted(self, problem, start=None):
         raise KeyboardInterrupt

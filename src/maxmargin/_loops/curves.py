@@ -1,8 +1,8 @@
 """Losses inside compiled loops: value, slope and curvature at a score, and their sums over rows.
 
 A loss is told by its code and, for a tube, its epsilon; `losses` says what the formulas are. Hinge and tube have kinks;
-here each stands for its smooth neighbour in the method of multipliers (`solvers.multipliers`): with a centre u_i a row
-and a stiffness sigma,
+here each stands for its smooth neighbour in the method of multipliers (`solvers.linear.multipliers`): with a centre u_i
+a row and a stiffness sigma,
 
     max over v of    v f - l_y*(v) - 1/(2 sigma) (v - u_i)^2
 

@@ -47,8 +47,8 @@ class Search:
 
     def check(self) -> None:
         """Refuse what no machine can be trained with."""
-        from maxmargin.estimators.parameters import check_choice, check_seed
-        from maxmargin.estimators.streaming import STREAMS
+        from maxmargin.estimators.fitting.parameters import check_choice, check_seed
+        from maxmargin.estimators.fitting.streaming import STREAMS
 
         check_seed(self.seed)
         if self.stream is not None:
@@ -104,7 +104,7 @@ class Machine:
         return model
 
     def _check(self, C: float) -> None:
-        from maxmargin.estimators.parameters import check_cost, check_epsilon, check_intercept
+        from maxmargin.estimators.fitting.parameters import check_cost, check_epsilon, check_intercept
 
         check_cost(C)
         check_epsilon(self.epsilon)
@@ -194,7 +194,7 @@ def number(name: str, text: str) -> float:
 
 def costs(text: str) -> list[float]:
     """Costs given with commas between them."""
-    from maxmargin.estimators.parameters import check_cost
+    from maxmargin.estimators.fitting.parameters import check_cost
 
     return [check_cost(number("C", part)) for part in text.split(",")]
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from maxmargin._loops.text_cells import MALFORMED, UNFINISHED, CellProgress, CellSpace, read_cells
+from maxmargin._loops.text.cells import MALFORMED, UNFINISHED, CellProgress, CellSpace, read_cells
 from maxmargin.data.batches import Batch, Found
 from maxmargin.data.input_files import BadRows, InputFiles
 from maxmargin.data.labelled_rows import labelled_rows

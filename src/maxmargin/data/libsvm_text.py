@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from maxmargin._loops.text_rows import Progress, RowSpace, read_rows
+from maxmargin._loops.text.rows import Progress, RowSpace, read_rows
 from maxmargin.backends.threads import StopFlag, run_together, thread_count
 from maxmargin.data.batches import Batch, Found
 from maxmargin.data.input_files import BadRows, InputFiles

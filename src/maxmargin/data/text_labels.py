@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin._loops.text_labels import LabelSpace, code_labels, label_numbers
+from maxmargin._loops.text.labels import LabelSpace, code_labels, label_numbers
 from maxmargin.data.labels import MOST_LABELS, LabelTable
 from maxmargin.errors import DataError
 

@@ -9,56 +9,56 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from maxmargin.estimators.bernoulli_nb import BernoulliNB as BernoulliNB
-    from maxmargin.estimators.categorical_nb import CategoricalNB as CategoricalNB
-    from maxmargin.estimators.decision_tree_classifier import DecisionTreeClassifier as DecisionTreeClassifier
-    from maxmargin.estimators.decision_tree_regressor import DecisionTreeRegressor as DecisionTreeRegressor
-    from maxmargin.estimators.elastic_net import ElasticNet as ElasticNet
-    from maxmargin.estimators.files import load as load
-    from maxmargin.estimators.gaussian_nb import GaussianNB as GaussianNB
-    from maxmargin.estimators.kernel_regression import KernelRegression as KernelRegression
-    from maxmargin.estimators.lasso import Lasso as Lasso
-    from maxmargin.estimators.lasso_cv import LassoCV as LassoCV
-    from maxmargin.estimators.lasso_paths import lasso_path as lasso_path
-    from maxmargin.estimators.linear_regression import LinearRegression as LinearRegression
-    from maxmargin.estimators.linear_svc import LinearSVC as LinearSVC
-    from maxmargin.estimators.linear_svr import LinearSVR as LinearSVR
-    from maxmargin.estimators.logistic_regression import LogisticRegression as LogisticRegression
-    from maxmargin.estimators.multinomial_nb import MultinomialNB as MultinomialNB
-    from maxmargin.estimators.nu_svc import NuSVC as NuSVC
-    from maxmargin.estimators.nu_svr import NuSVR as NuSVR
-    from maxmargin.estimators.one_class_svm import OneClassSVM as OneClassSVM
-    from maxmargin.estimators.ridge import Ridge as Ridge
-    from maxmargin.estimators.ridge_paths import ridge_path as ridge_path
-    from maxmargin.estimators.softmax_regression import SoftmaxRegression as SoftmaxRegression
-    from maxmargin.estimators.svc import SVC as SVC
-    from maxmargin.estimators.svr import SVR as SVR
+    from maxmargin.estimators.bayes.bernoulli_nb import BernoulliNB as BernoulliNB
+    from maxmargin.estimators.bayes.categorical_nb import CategoricalNB as CategoricalNB
+    from maxmargin.estimators.bayes.gaussian_nb import GaussianNB as GaussianNB
+    from maxmargin.estimators.bayes.multinomial_nb import MultinomialNB as MultinomialNB
+    from maxmargin.estimators.files.saving import load as load
+    from maxmargin.estimators.kernel.kernel_regression import KernelRegression as KernelRegression
+    from maxmargin.estimators.kernel.nu_svc import NuSVC as NuSVC
+    from maxmargin.estimators.kernel.nu_svr import NuSVR as NuSVR
+    from maxmargin.estimators.kernel.one_class_svm import OneClassSVM as OneClassSVM
+    from maxmargin.estimators.kernel.svc import SVC as SVC
+    from maxmargin.estimators.kernel.svr import SVR as SVR
+    from maxmargin.estimators.linear.elastic_net import ElasticNet as ElasticNet
+    from maxmargin.estimators.linear.lasso import Lasso as Lasso
+    from maxmargin.estimators.linear.lasso_cv import LassoCV as LassoCV
+    from maxmargin.estimators.linear.lasso_paths import lasso_path as lasso_path
+    from maxmargin.estimators.linear.linear_regression import LinearRegression as LinearRegression
+    from maxmargin.estimators.linear.linear_svc import LinearSVC as LinearSVC
+    from maxmargin.estimators.linear.linear_svr import LinearSVR as LinearSVR
+    from maxmargin.estimators.linear.logistic_regression import LogisticRegression as LogisticRegression
+    from maxmargin.estimators.linear.ridge import Ridge as Ridge
+    from maxmargin.estimators.linear.ridge_paths import ridge_path as ridge_path
+    from maxmargin.estimators.linear.softmax_regression import SoftmaxRegression as SoftmaxRegression
+    from maxmargin.estimators.trees.decision_tree_classifier import DecisionTreeClassifier as DecisionTreeClassifier
+    from maxmargin.estimators.trees.decision_tree_regressor import DecisionTreeRegressor as DecisionTreeRegressor
 
 _FILES = {
-    "SVC": "svc",
-    "SVR": "svr",
-    "BernoulliNB": "bernoulli_nb",
-    "CategoricalNB": "categorical_nb",
-    "DecisionTreeClassifier": "decision_tree_classifier",
-    "DecisionTreeRegressor": "decision_tree_regressor",
-    "GaussianNB": "gaussian_nb",
-    "ElasticNet": "elastic_net",
-    "KernelRegression": "kernel_regression",
-    "Lasso": "lasso",
-    "LassoCV": "lasso_cv",
-    "LinearRegression": "linear_regression",
-    "LinearSVC": "linear_svc",
-    "LinearSVR": "linear_svr",
-    "LogisticRegression": "logistic_regression",
-    "MultinomialNB": "multinomial_nb",
-    "NuSVC": "nu_svc",
-    "NuSVR": "nu_svr",
-    "OneClassSVM": "one_class_svm",
-    "Ridge": "ridge",
-    "SoftmaxRegression": "softmax_regression",
-    "lasso_path": "lasso_paths",
-    "load": "files",
-    "ridge_path": "ridge_paths",
+    "SVC": "kernel.svc",
+    "SVR": "kernel.svr",
+    "BernoulliNB": "bayes.bernoulli_nb",
+    "CategoricalNB": "bayes.categorical_nb",
+    "DecisionTreeClassifier": "trees.decision_tree_classifier",
+    "DecisionTreeRegressor": "trees.decision_tree_regressor",
+    "GaussianNB": "bayes.gaussian_nb",
+    "ElasticNet": "linear.elastic_net",
+    "KernelRegression": "kernel.kernel_regression",
+    "Lasso": "linear.lasso",
+    "LassoCV": "linear.lasso_cv",
+    "LinearRegression": "linear.linear_regression",
+    "LinearSVC": "linear.linear_svc",
+    "LinearSVR": "linear.linear_svr",
+    "LogisticRegression": "linear.logistic_regression",
+    "MultinomialNB": "bayes.multinomial_nb",
+    "NuSVC": "kernel.nu_svc",
+    "NuSVR": "kernel.nu_svr",
+    "OneClassSVM": "kernel.one_class_svm",
+    "Ridge": "linear.ridge",
+    "SoftmaxRegression": "linear.softmax_regression",
+    "lasso_path": "linear.lasso_paths",
+    "load": "files.saving",
+    "ridge_path": "linear.ridge_paths",
 }
 
 __all__ = list(_FILES)

@@ -10,7 +10,7 @@ from sklearn.utils.validation import _num_samples
 
 from maxmargin._types import Labels, Rows
 from maxmargin.errors import DataError, ParameterError
-from maxmargin.estimators.validation import our_errors
+from maxmargin.estimators.fitting.validation import our_errors
 
 
 def check_estimator(estimator: Any) -> None:

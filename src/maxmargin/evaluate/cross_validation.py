@@ -24,7 +24,7 @@ from sklearn.base import clone, is_classifier
 
 from maxmargin._types import Labels, RowIndex, Rows, Vector
 from maxmargin.errors import DataError, MaxMarginError, ParameterError
-from maxmargin.estimators.validation import check_weights
+from maxmargin.estimators.fitting.validation import check_weights
 from maxmargin.evaluate import routes
 from maxmargin.evaluate.arguments import check_estimator, check_rows_and_labels
 from maxmargin.evaluate.fold_checks import check_folds

@@ -16,7 +16,7 @@ from scipy import sparse
 
 from maxmargin._types import Labels, RowIndex, Rows, Vector
 from maxmargin.errors import DataError
-from maxmargin.estimators.validation import check_finite
+from maxmargin.estimators.fitting.validation import check_finite
 from maxmargin.evaluate.splitters import EachRowOut, Folds
 
 _NOT_FINITE = re.compile(r"\b(nan|infinity|inf|finite|non-finite)\b", re.IGNORECASE)

@@ -24,7 +24,7 @@ from sklearn.utils.metaestimators import _safe_split
 from maxmargin._types import Labels, Matrix, RowIndex, Rows, Vector
 from maxmargin.backends.threads import raise_if_interrupted, run_apart, thread_count
 from maxmargin.errors import DataError, ParameterError
-from maxmargin.estimators.validation import check_weights
+from maxmargin.estimators.fitting.validation import check_weights
 from maxmargin.evaluate import kernel_search
 from maxmargin.evaluate.arguments import check_estimator, check_rows_and_labels
 from maxmargin.evaluate.cross_validation import folds_of

@@ -19,11 +19,11 @@ from maxmargin._types import Labels, Matrix, RowIndex, Rows, Vector
 from maxmargin.backends.scratch import reusing
 from maxmargin.backends.threads import one_blas_thread, run_apart, thread_count
 from maxmargin.data import count_rows
-from maxmargin.estimators.kernel_classifier import tasks_of
-from maxmargin.estimators.parameters import check_cost, check_epsilon, check_intercept, check_positive
-from maxmargin.estimators.svc import SVC
-from maxmargin.estimators.svr import SVR
-from maxmargin.estimators.weights import present_classes
+from maxmargin.estimators.fitting.parameters import check_cost, check_epsilon, check_intercept, check_positive
+from maxmargin.estimators.fitting.weights import present_classes
+from maxmargin.estimators.kernel.kernel_classifier import tasks_of
+from maxmargin.estimators.kernel.svc import SVC
+from maxmargin.estimators.kernel.svr import SVR
 from maxmargin.evaluate.fold_checks import training_on
 from maxmargin.evaluate.progress import Tick
 from maxmargin.evaluate.stored_kernels import StoredKernel, answers

@@ -1,7 +1,8 @@
 """One sub-problem without each of its rows: short solves on stored kernel values, or plain fits.
 
 The machine of all rows is found once. Rows whose multiplier is zero have its score. A support row's coefficient is
-handed to other rows (`_loops.pair_steps.expel`), which leaves a feasible point near the answer, and pair steps go on.
+handed to other rows (`_loops.kernel.pair_steps.expel`), which leaves a feasible point near the answer, and pair steps
+go on.
 
 Where stored values are too coarse for the machine of all rows (`evaluate.stored_kernels`), it is a plain fit, and so is
 every machine without a support row.
@@ -14,7 +15,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin._loops.pair_steps import Box, expel, pair_steps
+from maxmargin._loops.kernel.pair_steps import Box, expel, pair_steps
 from maxmargin._types import Labels, RowIndex, Vector
 from maxmargin.backends.threads import run_apart, thread_count
 from maxmargin.evaluate.progress import Tick
@@ -29,7 +30,7 @@ from maxmargin.evaluate.stored_kernels import (
     tells_intercept,
 )
 from maxmargin.problems import Specification, best_intercept
-from maxmargin.solvers.whole_ascent import WholeAscent
+from maxmargin.solvers.kernel.whole_ascent import WholeAscent
 
 _BATCH = 32  # support rows that are left out by one job
 _STEPS, _STEPS_A_ROW = 20_000, 20  # for one row left out, after which a plain fit is quicker

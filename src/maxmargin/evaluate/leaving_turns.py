@@ -16,7 +16,7 @@ import numpy as np
 
 from maxmargin._types import Labels, RowIndex, Vector
 from maxmargin.errors import DataError
-from maxmargin.estimators.weights import Factors, present_classes
+from maxmargin.estimators.fitting.weights import Factors, present_classes
 from maxmargin.problems import Pair
 
 

@@ -19,10 +19,10 @@ from sklearn.metrics import accuracy_score, r2_score
 from maxmargin._types import Labels, Matrix, Rows, Vector
 from maxmargin.backends.threads import one_blas_thread
 from maxmargin.errors import ParameterError
-from maxmargin.estimators.kernel_classifier import tasks_of
-from maxmargin.estimators.parameters import check_cost, check_epsilon, check_intercept, check_positive
-from maxmargin.estimators.svc import SVC
-from maxmargin.estimators.svr import SVR
+from maxmargin.estimators.fitting.parameters import check_cost, check_epsilon, check_intercept, check_positive
+from maxmargin.estimators.kernel.kernel_classifier import tasks_of
+from maxmargin.estimators.kernel.svc import SVC
+from maxmargin.estimators.kernel.svr import SVR
 from maxmargin.evaluate.leaving_rows import LeavingOut
 from maxmargin.evaluate.leaving_turns import Turn, turns_of
 from maxmargin.evaluate.progress import counting

@@ -18,12 +18,12 @@ from maxmargin._types import Labels, Matrix, Rows, Vector
 from maxmargin.certificates import Certificate
 from maxmargin.data import count_rows
 from maxmargin.errors import ParameterError
-from maxmargin.estimators.svc import SVC
-from maxmargin.estimators.svr import SVR
-from maxmargin.estimators.validation import check_weights
+from maxmargin.estimators.fitting.validation import check_weights
+from maxmargin.estimators.kernel.svc import SVC
+from maxmargin.estimators.kernel.svr import SVR
 from maxmargin.evaluate.arguments import check_estimator, check_rows_and_labels
 from maxmargin.evaluate.tables import Table
-from maxmargin.solvers.shared_kernel import sharing
+from maxmargin.solvers.kernel.shared import sharing
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, TypeAlias
 
-from maxmargin.estimators.parameters import check_verbose
-from maxmargin.estimators.progress import live_bar
+from maxmargin.estimators.fitting.parameters import check_verbose
+from maxmargin.estimators.fitting.progress import live_bar
 
 Tick: TypeAlias = Callable[[int], None]
 """Is told that so many pieces more are done; from any thread."""

@@ -25,7 +25,7 @@ from sklearn.utils.validation import _num_samples
 
 from maxmargin._types import Labels, RowIndex, Rows, Vector
 from maxmargin.backends.threads import raise_if_interrupted, run_apart, thread_count
-from maxmargin.estimators.svc import SVC
+from maxmargin.estimators.kernel.svc import SVC
 from maxmargin.evaluate import kernel_search
 from maxmargin.evaluate.fold_checks import naming_rows_of, training_on
 from maxmargin.evaluate.left_out import left_out

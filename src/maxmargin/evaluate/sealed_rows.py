@@ -12,7 +12,7 @@ from sklearn.utils.validation import _num_samples
 
 from maxmargin._types import Labels, RowIndex, Rows, Vector
 from maxmargin.errors import DataError, DataTypeError
-from maxmargin.estimators.validation import check_weights, our_errors
+from maxmargin.estimators.fitting.validation import check_weights, our_errors
 from maxmargin.evaluate.comparable_scores import check_score
 from maxmargin.evaluate.data_hash import data_hash
 from maxmargin.evaluate.fold_checks import naming_rows_of

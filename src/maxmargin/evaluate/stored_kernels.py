@@ -28,10 +28,10 @@ from maxmargin.kernels import Kernel
 from maxmargin.losses import ResidualLoss
 from maxmargin.problems import KernelProblem, Specification, Status, best_intercept
 from maxmargin.problems.kernel import combine_columns
-from maxmargin.solvers.ascent import Ascent
-from maxmargin.solvers.blocks import Blocks
-from maxmargin.solvers.kernel_automatic import KernelAutomatic
-from maxmargin.solvers.kernel_values import kernel_matrix, submatrix
+from maxmargin.solvers.kernel.ascent import Ascent
+from maxmargin.solvers.kernel.automatic import KernelAutomatic
+from maxmargin.solvers.kernel.blocks import Blocks
+from maxmargin.solvers.kernel.values import kernel_matrix, submatrix
 
 _FINE = 1e-3  # of the margin, or of the spread of the targets: an error of scores that a search may have
 _OF_SPREAD = 0.01  # of the spread of scores, which alone decides where all of them are within the margin

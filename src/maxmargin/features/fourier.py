@@ -78,7 +78,10 @@ class RandomFourier(Transformer):
 
     def transform(self, X: Rows) -> NDArray[Any]:
         """Features of the rows of X, dense or CSR: a dense array of the precision of X."""
-        from maxmargin._loops.turns import waves_double, waves_single  # compiled code is loaded when it is needed
+        from maxmargin._loops.features.cosines import (
+            waves_double,
+            waves_single,
+        )  # compiled code is loaded when it is needed
 
         rows = as_rows(X)
         n_rows, d = rows.shape
@@ -124,6 +127,6 @@ def _as_loops_take_them(X: Rows) -> Any:
 
 
 def _fill_sparse(rows: Any, frequencies: NDArray[Any], top: int, tile: NDArray[Any]) -> None:
-    from maxmargin._loops.turns import turns_of_sparse_rows
+    from maxmargin._loops.features.cosines import turns_of_sparse_rows
 
     over_ranges(partial(turns_of_sparse_rows, rows, frequencies, top, tile), len(tile), brief=True)

@@ -30,8 +30,8 @@ from maxmargin.features.texts import as_texts, check_float_type, check_norm, cou
 from maxmargin.features.transformer import Transformer
 
 if TYPE_CHECKING:
-    from maxmargin._loops.counting import Entries
-    from maxmargin._loops.ngrams import Texts
+    from maxmargin._loops.bayes.counting import Entries
+    from maxmargin._loops.features.ngrams import Texts
 
 Places: TypeAlias = tuple[int, ...]
 """Where the letters of a window stand that count, from 0 on."""
@@ -121,7 +121,7 @@ class KMers(Transformer):
         return self._dense_counts(texts, lengths) if self.dense else self._sparse_counts(texts, lengths)
 
     def _sparse_counts(self, texts: Texts, lengths: RowIndex) -> Rows:
-        from maxmargin._loops.kmers import write_kmers  # compiled code is loaded when it is needed
+        from maxmargin._loops.features.kmers import write_kmers  # compiled code is loaded when it is needed
 
         codes, (patterns, runs), n_columns = _codes(), _patterns(self._places, self.length), self.output_features(0)
         settings = (bool(self.reverse_complement), self.norm == "l2", (2 * n_columns - 1).bit_length())
@@ -141,7 +141,7 @@ class KMers(Transformer):
         return counts
 
     def _dense_counts(self, texts: Texts, lengths: RowIndex) -> Rows:
-        from maxmargin._loops.kmers import add_kmers  # compiled code is loaded when it is needed
+        from maxmargin._loops.features.kmers import add_kmers  # compiled code is loaded when it is needed
 
         codes, (patterns, runs) = _codes(), _patterns(self._places, self.length)
         settings = (bool(self.reverse_complement), self.norm == "l2")
@@ -213,7 +213,7 @@ def _all_places(lengths: range, gaps: int) -> list[Places]:
 
 def _patterns(all_places: list[Places], length: int | None) -> tuple[NDArray[Any], NDArray[Any]]:
     """Every pattern and its runs of letters, as the loops take them."""
-    from maxmargin._loops.kmers import PATTERN, RUN
+    from maxmargin._loops.features.kmers import PATTERN, RUN
 
     patterns: list[tuple[int, ...]] = []
     runs: list[tuple[int, int, int]] = []
@@ -232,7 +232,7 @@ def _patterns(all_places: list[Places], length: int | None) -> tuple[NDArray[Any
 
 def _codes() -> NDArray[np.uint8]:
     """Two bits for the four bases, a mark for unknown ones and another for what is no letter of DNA."""
-    from maxmargin._loops.kmers import FOREIGN, UNKNOWN
+    from maxmargin._loops.features.kmers import FOREIGN, UNKNOWN
 
     codes = np.full(256, FOREIGN, dtype=np.uint8)
     for letters, code in (("RYSWKMBDHVN-.", UNKNOWN), ("A", 0), ("C", 1), ("G", 2), ("TU", 3)):
@@ -243,7 +243,7 @@ def _codes() -> NDArray[np.uint8]:
 
 def _look_for_foreign(texts: Texts) -> list[int]:
     """Position of the first letter that is none of DNA in each part of the texts, -1 where there is none."""
-    from maxmargin._loops.kmers import find_foreign_letter
+    from maxmargin._loops.features.kmers import find_foreign_letter
 
     codes = _codes()
     return over_ranges(lambda a, b, stop: find_foreign_letter(texts, codes, a, b, stop), len(texts.starts), brief=True)

@@ -30,7 +30,7 @@ from maxmargin.features.rows import as_rows, integer_from, number_from
 from maxmargin.features.transformer import Transformer
 
 if TYPE_CHECKING:
-    from maxmargin._loops.monomials import Degrees
+    from maxmargin._loops.features.monomials import Degrees
 
 
 @dataclass(unsafe_hash=True)  # by its parameters, as kernels are
@@ -99,7 +99,7 @@ def weighted_monomials(X: Rows, series: Sequence[float]) -> Rows:
 
 
 def _dense(X: Rows, series: Sequence[float], n_features: int) -> Rows:
-    from maxmargin._loops.monomials import write_dense_monomials  # compiled code is loaded when it is needed
+    from maxmargin._loops.features.monomials import write_dense_monomials  # compiled code is loaded when it is needed
 
     n_rows, d = X.shape
     x, degrees = np.ascontiguousarray(X).reshape(-1), _degrees(d, d, series)
@@ -114,7 +114,7 @@ def _dense(X: Rows, series: Sequence[float], n_features: int) -> Rows:
 
 
 def _sparse(X: Rows, series: Sequence[float], n_features: int) -> Rows:
-    from maxmargin._loops.monomials import write_sparse_monomials  # compiled code is loaded when it is needed
+    from maxmargin._loops.features.monomials import write_sparse_monomials  # compiled code is loaded when it is needed
     from maxmargin.data.loop_rows import loop_rows
 
     lengths = np.diff(X.indptr).astype(np.int64)
@@ -139,7 +139,7 @@ def _sparse(X: Rows, series: Sequence[float], n_features: int) -> Rows:
 
 def _degrees(d: int, longest: int, series: Sequence[float]) -> Degrees:
     """Columns and factors of the monomials in d variables, of which a row has up to `longest`."""
-    from maxmargin._loops.monomials import Degrees, fill_weights
+    from maxmargin._loops.features.monomials import Degrees, fill_weights
 
     firsts = np.cumsum([0] + [_count(longest, k) for k in range(len(series))])
     weights, runs = np.empty(firsts[-1]), np.empty(firsts[-1], dtype=np.int64)

@@ -24,8 +24,8 @@ from maxmargin.features.texts import as_texts, check_float_type, check_norm, cou
 from maxmargin.features.transformer import Transformer
 
 if TYPE_CHECKING:
-    from maxmargin._loops.counting import Entries
-    from maxmargin._loops.ngrams import Texts, Units
+    from maxmargin._loops.bayes.counting import Entries
+    from maxmargin._loops.features.ngrams import Texts, Units
 
 _MOST_FEATURES = 1 << 31
 _ANALYZERS = ("char", "word")
@@ -95,7 +95,10 @@ class HashedNGrams(Transformer):
 
     def transform(self, X: Rows) -> Rows:
         """Features of texts: a sequence or array of str or bytes, or a matrix of byte codes with one text a row."""
-        from maxmargin._loops.ngrams import count_ngrams, write_ngrams  # compiled code is loaded when it is needed
+        from maxmargin._loops.features.ngrams import (
+            count_ngrams,
+            write_ngrams,
+        )  # compiled code is loaded when it is needed
 
         texts = as_texts(X, "HashedNGrams")
         shortest, longest = self.ngram_range
@@ -120,7 +123,7 @@ class HashedNGrams(Transformer):
 
 def _room(texts: Texts, start: int, end: int) -> Units:
     """Room for the units of the longest of some texts, and for the spaces that words get between them."""
-    from maxmargin._loops.ngrams import Units
+    from maxmargin._loops.features.ngrams import Units
 
     longest = int(np.max(texts.ends[start:end] - texts.starts[start:end], initial=0)) + 1
     return Units(np.empty(longest, np.uint8), np.empty(longest, np.int64), np.empty(longest, np.int64))

@@ -14,8 +14,8 @@ from maxmargin.backends.threads import StopFlag, over_ranges
 from maxmargin.errors import DataError, DataTypeError, ParameterError
 
 if TYPE_CHECKING:
-    from maxmargin._loops.counting import Counter, Entries
-    from maxmargin._loops.ngrams import Texts
+    from maxmargin._loops.bayes.counting import Counter, Entries
+    from maxmargin._loops.features.ngrams import Texts
 
 Writing: TypeAlias = Callable[["Entries", int, int, int, StopFlag], Any]
 """Write the rows from .. to .. one after the other, from a place on."""
@@ -26,7 +26,7 @@ def as_texts(X: Rows, taker: str) -> Texts:
 
     The matrix has one text a row, filled up with zeros, in numbers of any type: so texts come in blocks of a source.
     """
-    from maxmargin._loops.ngrams import Texts  # compiled code is loaded when it is needed
+    from maxmargin._loops.features.ngrams import Texts  # compiled code is loaded when it is needed
 
     if isinstance(X, (str, bytes)) or sparse.issparse(X):
         found = f"the single text {X!r}" if isinstance(X, (str, bytes)) else "a sparse matrix"
@@ -91,7 +91,7 @@ def _utf8(text: Any, place: int, taker: str) -> bytes:
 
 
 def _joined(texts: list[bytes]) -> Texts:
-    from maxmargin._loops.ngrams import Texts
+    from maxmargin._loops.features.ngrams import Texts
 
     edges = np.zeros(len(texts) + 1, dtype=np.int64)
     np.cumsum([len(text) for text in texts], out=edges[1:])
@@ -103,7 +103,7 @@ def counts_of(most: RowIndex, n_columns: int, write: Writing, dtype: DTypeLike) 
 
     Every thread writes its rows without gaps, so that only what stands between two threads has to be closed up.
     """
-    from maxmargin._loops.counting import Entries  # compiled code is loaded when it is needed
+    from maxmargin._loops.bayes.counting import Entries  # compiled code is loaded when it is needed
 
     n_rows = len(most)
     room = _edges(np.minimum(most, n_columns))
@@ -133,7 +133,7 @@ def counts_of(most: RowIndex, n_columns: int, write: Writing, dtype: DTypeLike) 
 
 def counter_for(most: RowIndex, n_columns: int) -> Counter:
     """Room for the keys of any one of the rows that have at most so many."""
-    from maxmargin._loops.counting import COLUMNS_A_KEY, MOST_DIGITS, Counter  # loaded when it is needed
+    from maxmargin._loops.bayes.counting import COLUMNS_A_KEY, MOST_DIGITS, Counter  # loaded when it is needed
 
     n_keys = int(np.max(most, initial=0))
     n_tallied = n_columns if n_columns <= COLUMNS_A_KEY * n_keys else 0

@@ -90,7 +90,7 @@ def _carefully(A: Rows, B: Rows, gamma: float) -> KernelMatrix:
 
 def _measure(A: Rows, B: Rows, distances: KernelMatrix, *, square: bool, limit: float) -> None:
     """Replace distances up to `limit` by the sum of (a_k - b_k)^2 or, without `square`, of |a_k - b_k|."""
-    from maxmargin._loops.distances import dense_distances, sparse_distances  # loaded when needed
+    from maxmargin._loops.kernel.distances import dense_distances, sparse_distances  # loaded when needed
 
     dtype = distances.dtype
     fill: Callable[..., int]
@@ -104,7 +104,7 @@ def _measure(A: Rows, B: Rows, distances: KernelMatrix, *, square: bool, limit: 
 
 def _sparse_rows(X: Rows, dtype: np.dtype[Any]) -> Any:
     """CSR arrays in the types that the compiled loop knows."""
-    from maxmargin._loops.distances import SparseRows
+    from maxmargin._loops.kernel.distances import SparseRows
 
     X = sparse.csr_array(X)
     columns = X.indices.astype(np.int32 if X.shape[1] < 2**31 else np.int64, copy=False)

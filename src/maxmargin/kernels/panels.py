@@ -188,7 +188,7 @@ class Panels:
 
     def fill_own(self, out: NDArray[Any]) -> None:
         """k(b_i, b_j) of all right rows into the square `out`: half of it computed, the other half mirrored."""
-        from maxmargin._loops.kernel_tiles import mirror_lower
+        from maxmargin._loops.kernel.tiles import mirror_lower
 
         n, width = self.n_columns, self.width
         n_panels = -(-n // width)
@@ -251,7 +251,7 @@ class Panels:
 
     def _adder(self, coefficients: Matrix) -> Callable[[NDArray[Any], NDArray[Any], int, Matrix], None]:
         """What adds a tile to the sums of its left rows."""
-        from maxmargin._loops.kernel_sums import gaussian_sums_double, gaussian_sums_single
+        from maxmargin._loops.kernel.sums import gaussian_sums_double, gaussian_sums_single
 
         if self.form.is_gaussian and coefficients.shape[1] == 1:
             sum_up = gaussian_sums_single if self.dtype == np.float32 else gaussian_sums_double
@@ -296,7 +296,7 @@ class Panels:
 
     def _multiplier(self, left: Batch) -> Callable[[slice], Callable[[int, slice, NDArray[Any]], None]]:
         """How left rows of this kind meet a panel."""
-        from maxmargin._loops.kernel_tiles import scattered_products, sparse_products
+        from maxmargin._loops.kernel.tiles import scattered_products, sparse_products
 
         A, B = left.rows, self.rows
         if self._is_wide:
@@ -338,7 +338,7 @@ class Panels:
         out: NDArray[Any],
     ) -> None:
         """Inner products become kernel values."""
-        from maxmargin._loops.kernel_tiles import gaussian_double, gaussian_single, powers
+        from maxmargin._loops.kernel.tiles import gaussian_double, gaussian_single, powers
 
         if self.form.is_gaussian:
             right = self.halves[first : first + products.shape[1]]

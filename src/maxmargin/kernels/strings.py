@@ -15,7 +15,7 @@ from maxmargin.kernels.base import ATOM, Ground, Kernel, Written
 from maxmargin.kernels.checks import positive
 
 if TYPE_CHECKING:
-    from maxmargin._loops.edit_distance import Strings
+    from maxmargin._loops.kernel.edit_distance import Strings
 
 
 @dataclass(frozen=True, repr=False)
@@ -78,7 +78,7 @@ def as_strings(X: Rows) -> list[str]:
 
 def edit_distances(A: Rows, B: Rows) -> KernelMatrix:
     """Matrix of Levenshtein distances, as doubles."""
-    from maxmargin._loops.edit_distance import fill_distances  # compiled code is loaded when it is needed
+    from maxmargin._loops.kernel.edit_distance import fill_distances  # compiled code is loaded when it is needed
 
     left = _encoded(as_strings(A))
     right = left if B is A else _encoded(as_strings(B))
@@ -95,7 +95,7 @@ def edit_distances(A: Rows, B: Rows) -> KernelMatrix:
 
 def _encoded(strings: list[str]) -> Strings:
     """Code points of all strings in one array, and where each string starts."""
-    from maxmargin._loops.edit_distance import Strings
+    from maxmargin._loops.kernel.edit_distance import Strings
 
     starts = np.zeros(len(strings) + 1, dtype=np.int64)
     np.cumsum([len(string) for string in strings], out=starts[1:])

@@ -58,7 +58,7 @@ def margins(
     -------
     The axes. The key has the number of rows of each category of `model.margins(X, y)`.
     """
-    from maxmargin.estimators.margins import margins_of  # late: estimators bring scikit-learn with them
+    from maxmargin.estimators.fitting.margins import margins_of  # late: estimators bring scikit-learn with them
 
     if bins < 1:
         raise ParameterError(f"bins must be at least 1, got bins={bins!r}. Try 40.")

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from maxmargin.solvers.choose import SOLVERS, solver_class, solver_named
-from maxmargin.solvers.solver import Solver, untrained
+from maxmargin.solvers.common.solver import Solver, untrained
+from maxmargin.solvers.registry import SOLVERS, solver_class, solver_named
 
 __all__ = ["Solver", "solver_named", "untrained", *SOLVERS]
 

@@ -1,0 +1,1 @@
+"""Compiled loops that expand features: monomials, random cosines, n-grams, k-mers."""

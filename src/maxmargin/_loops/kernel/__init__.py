@@ -1,0 +1,1 @@
+"""Compiled loops of the kernel machines: values, sums, working sets and pair steps."""

@@ -1,0 +1,1 @@
+"""Compiled loops of the linear solvers: coordinate steps on rows and on columns."""

@@ -1,0 +1,204 @@
+"""A whole subtree in one loop, for nodes that fit into the cache.
+
+Every column is sorted once. When a node is split, the keys of every column are divided between its children in their
+old order, so they stay sorted. A column that has one value in a node has one value in all nodes below it: it is neither
+swept nor divided there any more.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from maxmargin._loops.compiling import loop
+from maxmargin._loops.trees.columns import draw_columns, node_totals, sort_column, sweep_keys, threshold_between
+from maxmargin._loops.trees.records import (
+    COLUMN,
+    LOW,
+    MISSING_LEFT,
+    N_FIELDS,
+    ROW_BITS,
+    ROW_MASK,
+    ROWS_LEFT,
+    SCORE,
+    mixed,
+    no_candidate,
+)
+from maxmargin._loops.trees.scans import unsplit_score
+
+LEAF = -1
+
+
+class Nodes(NamedTuple):
+    """Nodes in the order in which a walk meets them, parents before children and left before right.
+
+    Node t has rows `start[t]` to `stop[t] - 1` of the rows in their final order; a leaf has `left[t]` = LEAF.
+    """
+
+    left: Any
+    right: Any
+    feature: Any
+    threshold: Any
+    missing_left: Any
+    start: Any
+    stop: Any
+    gain: Any
+
+
+class Waiting(NamedTuple):
+    """Places of the numbers that describe a node that is yet to be looked at."""
+
+    start: int = 0
+    stop: int = 1
+    depth: int = 2
+    n_columns: int = 3
+    """The first so many columns of the list may vary in it."""
+    parent: int = 4
+    is_right: int = 5
+
+
+START, STOP, DEPTH, N_COLUMNS, PARENT, IS_RIGHT = Waiting()
+_N_FIELDS = len(Waiting())
+
+
+@loop
+def grow_block(columns: Any, rows: Any, targets: Any, rules: Any, depth: int, seed: int, nodes: Any, stop: Any) -> int:
+    """Grow the subtree of these rows into `nodes`, whose depth and seed are given; returns the number of nodes.
+
+    `targets` are those of the rows, in their order; the rows are brought into the order of the leaves.
+    """
+    n, n_columns = len(rows), len(columns.sizes)
+    keys = np.empty((n_columns, n), np.uint64)
+    spare = np.empty(n, np.uint64)
+    chosen = np.arange(n_columns)
+    for column in range(n_columns):
+        sort_column(columns.codes[column], rows, columns.sizes[column], keys[column], spare)
+    places = np.arange(n)
+    spare_places, goes_right = np.empty(n, np.int64), np.zeros(n, np.uint8)
+    totals, left, best = np.empty(targets.n_classes + 2), np.empty(max(targets.n_classes, 1)), np.empty(N_FIELDS)
+    order = np.empty(n_columns, np.int64)
+    stack, seeds = np.empty((n + 1, _N_FIELDS), np.int64), np.empty(n + 1, np.uint64)
+    _push(stack, 0, 0, n, depth, n_columns, LEAF, 0)
+    seeds[0] = seed
+    n_waiting, n_nodes = 1, 0
+    while n_waiting > 0 and stop[0] == 0:
+        n_waiting -= 1
+        seed = seeds[n_waiting]
+        begin, end, depth = stack[n_waiting, START], stack[n_waiting, STOP], stack[n_waiting, DEPTH]
+        n_chosen, parent = stack[n_waiting, N_COLUMNS], stack[n_waiting, PARENT]
+        node = n_nodes
+        n_nodes += 1
+        if parent != LEAF:
+            if stack[n_waiting, IS_RIGHT]:
+                nodes.right[parent] = node
+            else:
+                nodes.left[parent] = node
+        nodes.left[node], nodes.right[node], nodes.feature[node] = LEAF, LEAF, LEAF
+        nodes.start[node], nodes.stop[node] = begin, end
+        here = places[begin:end]
+        varied = node_totals(here, targets, totals)
+        weight_all = totals[targets.n_classes if targets.n_classes > 0 else 1]
+        if not varied or not may_split(end - begin, weight_all, depth, rules):
+            continue
+        no_candidate(best)
+        n_chosen = _sweep_node(
+            columns, keys, begin, end, targets, totals, rules, seed, chosen, n_chosen, order, left, best
+        )
+        gain = best[SCORE] - unsplit_score(totals, targets.n_classes, rules.criterion)
+        if best[SCORE] == -np.inf or gain < rules.least_gain:
+            continue
+        column, low, missing_left = int(best[COLUMN]), int(best[LOW]), best[MISSING_LEFT] > 0.0
+        middle = begin + int(best[ROWS_LEFT])
+        nodes.feature[node], nodes.gain[node] = column, gain
+        size = columns.sizes[column]
+        has_missing = np.int64(keys[column, end - 1] >> ROW_BITS) == size
+        nodes.missing_left[node] = missing_left if has_missing else middle - begin > end - middle
+        high = size
+        for i in range(begin, end):
+            code = np.int64(keys[column, i] >> ROW_BITS)
+            goes_right[keys[column, i] & ROW_MASK] = not missing_left if code == size else code > low
+            if code > low:
+                high = min(high, code)
+        nodes.threshold[node] = threshold_between(columns, low, high, rules, best)
+        _divide(here, goes_right, spare_places)
+        for j in chosen[:n_chosen]:
+            _divide(keys[j, begin:end], goes_right, spare)
+        _push(stack, n_waiting, middle, end, depth + 1, n_chosen, node, 1)
+        seeds[n_waiting] = mixed(seed, n_columns + 1)
+        _push(stack, n_waiting + 1, begin, middle, depth + 1, n_chosen, node, 0)
+        seeds[n_waiting + 1] = mixed(seed, n_columns)
+        n_waiting += 2
+    old_rows = rows.copy()
+    for i in range(n):
+        rows[i] = old_rows[places[i]]
+    return n_nodes
+
+
+@loop
+def _push(stack: Any, top: int, start: int, stop: int, depth: int, n_columns: int, parent: int, is_right: int) -> None:
+    """Put a node on the stack."""
+    stack[top, START], stack[top, STOP], stack[top, DEPTH] = start, stop, depth
+    stack[top, N_COLUMNS], stack[top, PARENT], stack[top, IS_RIGHT] = n_columns, parent, is_right
+
+
+@loop
+def may_split(n_rows: int, weight: float, depth: int, rules: Any) -> Any:
+    """Whether a node is large enough, and high enough in the tree, to have children."""
+    return (
+        depth < rules.max_depth
+        and n_rows >= rules.min_samples_split
+        and n_rows >= 2 * rules.min_samples_leaf
+        and weight >= 2.0 * rules.min_weight_leaf
+    )
+
+
+@loop
+def _sweep_node(
+    columns: Any,
+    keys: Any,
+    begin: int,
+    end: int,
+    targets: Any,
+    totals: Any,
+    rules: Any,
+    seed: int,
+    chosen: Any,
+    n_chosen: int,
+    order: Any,
+    left: Any,
+    best: Any,
+) -> int:
+    """Offer the splits of a node; returns how many columns of the list may vary below it, the others moved behind."""
+    drawing = rules.max_features < len(columns.sizes)
+    if drawing:
+        draw_columns(order, seed)
+    position, varied = 0, 0
+    while position < (len(order) if drawing else n_chosen):
+        if drawing and position >= rules.max_features and varied > 0:
+            break
+        column = order[position] if drawing else chosen[position]
+        if sweep_keys(keys[column, begin:end], columns, targets, totals, rules, column, seed, left, best):
+            varied += 1
+            position += 1
+        elif drawing:
+            position += 1
+        else:
+            n_chosen -= 1
+            chosen[position], chosen[n_chosen] = chosen[n_chosen], column
+    return n_chosen
+
+
+@loop
+def _divide(items: Any, goes_right: Any, spare: Any) -> None:
+    """Bring the items of the left side to the front, both sides in their old order."""
+    n_left, n_right = 0, 0
+    for i in range(len(items)):
+        item = items[i]
+        right = goes_right[np.uint64(item) & ROW_MASK]
+        items[n_left] = item
+        spare[n_right] = item
+        n_left += 1 - right
+        n_right += right
+    for i in range(n_right):
+        items[n_left + i] = spare[i]

@@ -1,0 +1,97 @@
+"""Support vector regression with kernels."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from maxmargin._types import Labels, Rows, Vector
+from maxmargin.estimators.fitting.machine import all_or_nothing
+from maxmargin.estimators.fitting.parameters import check_epsilon, check_finite_cost, check_intercept
+from maxmargin.estimators.kernel.kernel_regressor import KernelRegressor
+from maxmargin.kernels import Kernel
+from maxmargin.solvers import Solver
+
+
+class SVR(KernelRegressor):
+    """Epsilon-insensitive support vector regression.
+
+        minimise over w, b    1/2 |w|^2 + sum_i C_i max(0, |<w, phi(x_i)> + b - y_i| - epsilon)
+
+    A drop-in replacement for scikit-learn's `SVR`, whose parameters keep their meaning; every fit ends with a
+    certificate. Parameters and attributes not named here are those of `SVC`.
+
+    Parameters
+    ----------
+    epsilon
+        Half-width of the tube inside which errors cost nothing, in the units of y.
+    solver
+        The algorithm, by name:
+
+        "auto"          "blocks"
+        "blocks"        working sets within working sets, for few rows and for many
+        "smo"           LIBSVM's method: pair steps among all rows, a cache of kernel rows, shrinking
+        "qp"            the reference, to the last digits, for up to a few thousand rows
+        "osuna"         the lectures' working sets, each a small quadratic program
+        "dcd"           the lectures' coordinate ascent; intercept "augmented" or "none"
+
+        or a `maxmargin.solvers.Solver`, as in `SVC`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin import SVR
+    >>> X = np.linspace(0, 3, 30)[:, None]
+    >>> model = SVR(C=10, epsilon=0.05).fit(X, np.sin(X).ravel())
+    >>> bool(np.max(np.abs(model.predict(X) - np.sin(X).ravel())) < 0.06)
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        kernel: str | Kernel | Any = "rbf",
+        degree: int = 3,
+        gamma: Literal["scale", "auto"] | float = "scale",
+        coef0: float = 0.0,
+        tol: float = 1e-3,
+        C: float = 1.0,
+        epsilon: float = 0.1,
+        shrinking: bool = True,
+        cache_size: float | None = None,
+        verbose: bool | int = False,
+        max_iter: int | None = -1,
+        random_state: Any = None,
+        solver: str | Solver = "auto",
+        intercept: Literal["free", "augmented", "none"] = "free",
+        max_seconds: float | None = None,
+        n_jobs: int | None = None,
+        memory: str | int | None = None,
+        device: str = "auto",
+    ):
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.tol = tol
+        self.C = C
+        self.epsilon = epsilon
+        self.shrinking = shrinking
+        self.cache_size = cache_size
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.solver = solver
+        self.intercept = intercept
+        self.max_seconds = max_seconds
+        self.n_jobs = n_jobs
+        self.memory = memory
+        self.device = device
+
+    @all_or_nothing
+    def fit(self, X: Rows, y: Labels, sample_weight: Vector | None = None) -> SVR:
+        """Train on rows X with targets y; `sample_weight` is a factor on C of each row."""
+        C, intercept = check_finite_cost(self.C), check_intercept(self.intercept)
+        epsilon = check_epsilon(self.epsilon)
+        X, y, weight, kernel = self._check_all(X, y, sample_weight)
+        self._train_tube(X, y, weight, kernel=kernel, C=C, epsilon=epsilon, intercept=intercept)
+        return self

@@ -1,0 +1,1 @@
+"""Machines with one weight a feature."""

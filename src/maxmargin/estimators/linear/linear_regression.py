@@ -1,0 +1,166 @@
+"""Ordinary least squares."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import ClassVar
+
+import numpy as np
+from sklearn.base import RegressorMixin
+
+from maxmargin._types import Labels, Rows, Vector
+from maxmargin.certificates import Point
+from maxmargin.errors import ParameterError
+from maxmargin.estimators.fitting.machine import all_or_nothing
+from maxmargin.estimators.fitting.validation import check_numbers, check_same_length, check_weights
+from maxmargin.estimators.linear.linear_machine import LinearMachine
+from maxmargin.losses import Squared
+from maxmargin.penalties import Box, Penalty
+from maxmargin.problems import LinearProblem, Problem, Regression, Solution, Specification
+from maxmargin.solvers import Solver
+from maxmargin.solvers.linear.least_squares import LeastSquares, Method, box_around
+from maxmargin.solvers.linear.suited import check_suited
+
+
+class LeastSquaresMachine(RegressorMixin, LinearMachine):  # type: ignore[misc]  # scikit-learn is untyped
+    """A number predicted by <w, x> + b, trained on squared errors."""
+
+    _methods: ClassVar[dict[str, Method]]
+    """Names of solvers that are a closed form, or conjugate gradients, for the normal equations."""
+
+    def _checked(self, X: Rows, y: Labels, sample_weight: Vector | None) -> tuple[Rows, Vector, Vector | None]:
+        """Input as a problem takes it."""
+        if self.positive:
+            raise ParameterError(f"positive={self.positive!r}: weights that must not be negative are not available.")
+        X = self._check_linear_input(X, reset=True)
+        y = check_numbers(y)
+        check_same_length(X, y)
+        return X, y, check_weights(sample_weight, len(y))
+
+    def _solver(self, penalty: Penalty) -> Solver:
+        """The solver asked for; the names of `_methods` are those of `LeastSquares`."""
+        check_suited(self.solver, Squared(), penalty, self._methods)
+        if not (isinstance(self.solver, str) and self.solver in self._methods):
+            return self._settings()
+        checked = self._settings("auto")
+        return LeastSquares(checked.tol, checked.max_iter, checked.max_seconds, self._methods[self.solver], self.n_jobs)
+
+    def _store_points(self, points: list[Point]) -> None:
+        point = points[0]
+        self.coef_ = np.asarray(point.weights)
+        self.intercept_ = float(np.asarray(point.bias))
+        self._support, self._coefficients = [point.support], [point.coefficients]
+
+    def _points(self) -> list[Point]:
+        return [Point(self._support[0], self._coefficients[0], self.coef_, self.intercept_)]
+
+    def predict(self, X: Rows) -> Vector:
+        """Predicted targets of rows."""
+        scores: Vector = np.ascontiguousarray(self._linear_scores(X)[:, 0])
+        return scores
+
+
+class LinearRegression(LeastSquaresMachine):
+    """Ordinary least squares.
+
+        minimise over w, b    1/2 sum_i c_i (<w, x_i> + b - y_i)^2        c_i the weight of row i
+
+    A drop-in replacement for scikit-learn's `LinearRegression`, for one target. Where several w are best, as with fewer
+    rows than features, the shortest is found. Every fit ends with a certificate; what it states without a penalty, and
+    why inside a box, is told in `maxmargin.solvers.linear.least_squares`.
+
+    Parameters
+    ----------
+    fit_intercept
+        Whether there is an intercept, which is free.
+    tol
+        Relative duality gap and KKT violation beyond which the fit warns. The answer is exact up to rounding anyway.
+    solver
+        "auto" or "least-squares"; "cholesky" or "svd" (few features) or "cg" (many); or a `maxmargin.solvers.Solver`,
+        which brings its own tol, max_iter, max_seconds and n_jobs: those of the estimator are not used then.
+    max_iter, max_seconds
+        Budgets of "cg"; None means no limit.
+    n_jobs
+        Threads; None means all cores.
+    memory
+        For data larger than memory, which this version cannot train on yet; None.
+    device
+        "auto" or "cpu".
+    verbose
+        1 shows the progress of the fit in one line; 0 is silent.
+    copy_X
+        Accepted for compatibility: X is never changed.
+    positive
+        False.
+
+    Attributes
+    ----------
+    certificate_ : Certificate
+        How far the model is from optimal.
+    history_ : History
+        Primal, dual and gap after each round of refinement.
+    coef_, intercept_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin import LinearRegression
+    >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([1.0, 2.0, 4.0, 5.0])
+    >>> model = LinearRegression().fit(X, y)
+    >>> bool(np.allclose(model.coef_, 1.4) and np.isclose(model.intercept_, 0.9))
+    True
+    """
+
+    _methods: ClassVar[dict[str, Method]] = {"auto": "auto", "cholesky": "cholesky", "svd": "svd", "cg": "cg"}
+    # What other machines let the user choose.
+    intercept: ClassVar[str] = "free"
+    intercept_scaling: ClassVar[float] = 1.0
+    random_state: ClassVar[None] = None
+
+    def __init__(
+        self,
+        *,
+        fit_intercept: bool = True,
+        copy_X: bool = True,
+        tol: float = 1e-6,
+        n_jobs: int | None = None,
+        positive: bool = False,
+        solver: str | Solver = "auto",
+        max_iter: int | None = None,
+        max_seconds: float | None = None,
+        memory: str | int | None = None,
+        device: str = "auto",
+        verbose: bool | int = 0,
+    ):
+        self.fit_intercept = fit_intercept
+        self.copy_X = copy_X
+        self.tol = tol
+        self.n_jobs = n_jobs
+        self.positive = positive
+        self.solver = solver
+        self.max_iter = max_iter
+        self.max_seconds = max_seconds
+        self.memory = memory
+        self.device = device
+        self.verbose = verbose
+
+    @all_or_nothing
+    def fit(self, X: Rows, y: Labels, sample_weight: Vector | None = None) -> LinearRegression:
+        """Train on rows X with targets y; a row of weight 2 is the row twice, of weight 0 its absence."""
+        intercept = self._intercept()
+        X, y, weight = self._checked(X, y, sample_weight)
+        nowhere = Box(np.full(X.shape[1], np.inf))
+        specification = Specification(Regression(), Squared(), 1.0, intercept, penalty=nowhere)
+        solver = self._solver(nowhere)
+        training = self._train([specification], X, y, weight, solver=solver, certified=_inside_a_box)
+        self._store_points(training.points)
+        self._conclude(training, self._points())
+        return self
+
+
+def _inside_a_box(specification: Specification, problem: Problem, solution: Solution) -> tuple[Specification, Problem]:
+    """What the certificate is about: the same problem in a box, which can only be drawn once the answer is known."""
+    assert isinstance(problem, LinearProblem)
+    box = box_around(problem, np.asarray(solution.weights))
+    return replace(specification, penalty=box), replace(problem, penalty=box)

@@ -1,0 +1,151 @@
+"""Linear support vector regression."""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from sklearn.base import RegressorMixin
+
+from maxmargin._types import Labels, Rows, Vector
+from maxmargin.estimators.fitting.machine import Training, all_or_nothing
+from maxmargin.estimators.fitting.parameters import check_choice, check_dual, check_epsilon, check_finite_cost
+from maxmargin.estimators.fitting.starting import starting_points
+from maxmargin.estimators.fitting.streaming import (
+    as_source,
+    check_not_streamed,
+    is_streamed,
+    rows_in_memory,
+    train_on_source,
+)
+from maxmargin.estimators.fitting.validation import check_numbers, check_same_length, check_weights
+from maxmargin.estimators.linear.linear_machine import LinearMachine
+from maxmargin.losses import EpsilonInsensitive, SquaredEpsilonInsensitive
+from maxmargin.problems import Regression, Specification, is_source
+from maxmargin.problems.streamed import row_weights
+from maxmargin.solvers import Solver
+from maxmargin.solvers.linear.suited import check_suited
+
+_LOSSES = {
+    "epsilon_insensitive": EpsilonInsensitive,
+    "squared_epsilon_insensitive": SquaredEpsilonInsensitive,
+}
+
+
+class LinearSVR(RegressorMixin, LinearMachine):  # type: ignore[misc]  # scikit-learn is untyped
+    """Linear support vector regression.
+
+        minimise over w, b    1/2 |w|^2 + sum_i C_i l(<w, x_i> + b - y_i)
+
+    A drop-in replacement for scikit-learn's `LinearSVR`, except that the intercept is free (not penalised) unless
+    `intercept="augmented"` says otherwise. Parameters and attributes not named here are those of `LinearSVC`.
+
+    Parameters
+    ----------
+    epsilon
+        Half-width of the tube inside which errors cost nothing, in the units of y.
+    loss
+        "epsilon_insensitive" or "squared_epsilon_insensitive".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin import LinearSVR
+    >>> X = np.arange(10.0)[:, None]
+    >>> model = LinearSVR(C=100).fit(X, 3 * X.ravel() + 2)
+    >>> bool(np.allclose(model.coef_, 3) and np.allclose(model.intercept_, 2))
+    True
+    """
+
+    _trains_on_sources: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 0.0,
+        tol: float = 1e-4,
+        C: float = 1.0,
+        loss: Literal["epsilon_insensitive", "squared_epsilon_insensitive"] = "epsilon_insensitive",
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        dual: bool | Literal["auto"] = "auto",
+        verbose: bool | int = 0,
+        random_state: Any = None,
+        max_iter: int | None = None,
+        intercept: Literal["free", "augmented"] = "free",
+        solver: str | Solver = "auto",
+        stream: str | None = None,
+        max_seconds: float | None = None,
+        n_jobs: int | None = None,
+        memory: str | int | None = None,
+        checkpoint: str | PathLike[str] | None = None,
+        device: str = "auto",
+        warm_start: bool = False,
+    ):
+        self.epsilon = epsilon
+        self.tol = tol
+        self.C = C
+        self.loss = loss
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.dual = dual
+        self.verbose = verbose
+        self.random_state = random_state
+        self.max_iter = max_iter
+        self.intercept = intercept
+        self.solver = solver
+        self.stream = stream
+        self.max_seconds = max_seconds
+        self.n_jobs = n_jobs
+        self.memory = memory
+        self.checkpoint = checkpoint
+        self.device = device
+        self.warm_start = warm_start
+
+    def fit(self, X: Rows, y: Labels | None = None, sample_weight: Vector | None = None) -> LinearSVR:
+        """Train on rows X with targets y, or on a source alone; `sample_weight` is a factor on C of each row."""
+        X, y, sample_weight = rows_in_memory(self, X, y, sample_weight)
+        if is_streamed(self, X):
+            return self._fit_source(X, y, sample_weight)
+        return self._fit_from(X, y, sample_weight, self._last_fit())
+
+    @all_or_nothing
+    def _fit_source(self, X: Any, y: Labels | None, sample_weight: Vector | None) -> LinearSVR:
+        """Train on a source, or on arrays with the trainer of one."""
+        specification = self._specification()
+        if not is_source(X):
+            X, y = self._check_linear_input(X, reset=True), check_numbers(y)
+        source = as_source(self, X, y, sample_weight)
+        return self._store(train_on_source(self, source, [specification], row_weights(source)))
+
+    def _specification(self) -> Specification:
+        loss = _LOSSES[check_choice("loss", self.loss, _LOSSES)](check_epsilon(self.epsilon))
+        check_dual(self.dual)
+        check_suited(self.solver, loss)
+        return Specification(Regression(), loss, check_finite_cost(self.C), self._intercept())
+
+    def _store(self, training: Training) -> LinearSVR:
+        self._store_points(training.points)
+        self.coef_ = self.coef_[0]
+        self._conclude(training, self._points())
+        return self
+
+    @all_or_nothing
+    def _fit_from(
+        self, X: Rows, y: Labels | None, sample_weight: Vector | None, start_model: LinearSVR | None
+    ) -> LinearSVR:
+        """Train from where `start_model` ended, if it has the same features."""
+        check_not_streamed(self)
+        specification = self._specification()
+        X = self._check_linear_input(X, reset=True)
+        y = check_numbers(y)
+        check_same_length(X, y)
+        weight = check_weights(sample_weight, len(y))
+        start = starting_points(start_model, [specification], X, y, weight)
+        return self._store(self._train([specification], X, y, weight, start=start))
+
+    def predict(self, X: Rows) -> Vector:
+        """Predicted targets of rows, or of all rows of a source."""
+        scores: Vector = np.ascontiguousarray(self._linear_scores(X)[:, 0])
+        return scores

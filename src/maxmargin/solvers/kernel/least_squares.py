@@ -1,0 +1,197 @@
+"""Kernel least squares in closed form, or by conjugate gradients where the kernel matrix does not fit.
+
+    M beta = t,    M = K~ + diag(1 / C_i)          (`solvers.kernel.equations`)
+
+closed-form            L L' = M, then beta = L'^-1 L^-1 t; 8 n^2 bytes and n^3 / 3 steps
+conjugate-gradients    each step one product K~ p by tiles; preconditioned by a factor of some rows
+
+Both end with the same rounds (`solvers.kernel.rounds`). Where alpha is so small that rounding leaves M without a
+factor, what is missing is added to its diagonal, and the rounds make good for it.
+
+With alpha = 0 and a free intercept, H' K H has the null vector c, the weights of the rows. A multiple of c c' is added
+to it: since c' t = 0, c' beta is then zero at the solution, and nothing else has changed.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import ClassVar, Literal, TypeAlias, get_args
+
+import numpy as np
+
+from maxmargin.backends.threads import one_blas_thread, thread_count
+from maxmargin.errors import ParameterError
+from maxmargin.losses import Squared
+from maxmargin.problems import KernelProblem, Problem, Solution, Status
+from maxmargin.solvers.common.solver import Solver
+from maxmargin.solvers.kernel.equations import KernelEquations
+from maxmargin.solvers.kernel.factor import KernelFactor, NotPositiveError, NystroemFactor, TimeIsUpError
+from maxmargin.solvers.kernel.rounds import Rounds
+
+Method: TypeAlias = Literal["auto", "closed-form", "conjugate-gradients"]
+
+DEFAULT_MEMORY = 2_000_000_000  # bytes
+_FEW_ROWS = 1000
+_MAX_CHOSEN = 1000  # rows of the preconditioner
+_HOPELESS = 1e-3  # relative gap of a closed form that has nothing to do with the answer
+_EPSILON = float(np.finfo(np.float64).eps)
+
+
+def check_solvable(problem: Problem, name: str, *, interpolate: bool) -> KernelProblem:
+    """Refuse what is not least squares with a kernel."""
+    if not isinstance(problem, KernelProblem) or not (interpolate or isinstance(problem.loss, Squared)):
+        raise ParameterError(f"solver={name!r} is for the squared loss with a kernel, not for: {problem.objective}.")
+    return problem
+
+
+def check_fits(n_rows: int, memory: int | None, name: str) -> None:
+    """Refuse a kernel matrix that is larger than the memory for it."""
+    budget = DEFAULT_MEMORY if memory is None else memory
+    if 8 * n_rows**2 > budget:
+        raise ParameterError(
+            f"solver={name!r} keeps the kernel matrix of {n_rows} rows, {8 * n_rows**2:.3g} bytes, and memory is "
+            f"{budget:.3g}. Give more memory, or use solver='conjugate-gradients', which needs no matrix."
+        )
+
+
+def blas_threads(n_rows: int, n_jobs: int | None) -> AbstractContextManager[None]:
+    """One thread of BLAS where no more are wanted, or where waking them takes longer than the work."""
+    alone = thread_count(n_jobs) == 1 or n_rows <= _FEW_ROWS
+    return one_blas_thread() if alone else nullcontext()
+
+
+@dataclass(frozen=True)
+class KernelLeastSquares(Solver):
+    """The equations of kernel least squares, solved until rounding stops it; `max_iter` bounds conjugate gradients.
+
+    interpolate puts alpha = 0: the flattest function through all targets. memory, in bytes, is for the kernel matrix or
+    for the preconditioner; None means 2 GB. "auto" is the closed form where the matrix fits.
+    """
+
+    method: Method = "auto"
+    interpolate: bool = False
+    memory: int | None = None
+    n_jobs: int | None = None
+    random_state: int | None = 0
+    name: ClassVar[str] = "closed-form"
+
+    def solve(self, problem: Problem, start: Solution | None = None) -> Solution:
+        """Solve; a closed form has no use for a start."""
+        if self.method not in get_args(Method):
+            known = ", ".join(map(repr, get_args(Method)))
+            raise ParameterError(f"method must be one of {known}, got method={self.method!r}.")
+        kernel_problem = check_solvable(problem, self.name, interpolate=self.interpolate)
+        end = math.inf if self.max_seconds is None else time.perf_counter() + self.max_seconds
+        method = self._method(problem.n_rows)
+        rounds = Rounds(KernelEquations(kernel_problem, interpolate=self.interpolate), end)
+        try:
+            with blas_threads(problem.n_rows, self.n_jobs):
+                status = self._closed_form(rounds) if method == "closed-form" else self._gradients(rounds)
+        except KeyboardInterrupt:
+            status = Status.INTERRUPTED
+        return Solution(
+            alpha=rounds.equations.multipliers(rounds.best),
+            weights=None,
+            bias=rounds.equations.bias(rounds.best),
+            status=status,
+            history=rounds.history,
+            solver=method,
+            passes=rounds.equations.n_products,
+            seconds=rounds.history.elapsed,
+        )
+
+    def _method(self, n_rows: int) -> str:
+        if self.method == "closed-form":
+            check_fits(n_rows, self.memory, self.method)
+        if self.method != "auto":
+            return self.method
+        fits = 8 * n_rows**2 <= (DEFAULT_MEMORY if self.memory is None else self.memory)
+        return "closed-form" if fits else "conjugate-gradients"
+
+    def _closed_form(self, rounds: Rounds) -> Status:
+        equations = rounds.equations
+        K = equations.matrix()
+        if self.interpolate and equations.is_free:
+            size = float(np.max(np.diagonal(K))) or 1.0
+            weight = equations.weight / np.max(equations.weight)
+            for row, own in zip(K, weight, strict=True):
+                row += size * own * weight
+        factor = KernelFactor(K)
+        try:
+            if self.interpolate:
+                _factor_or_refuse(factor, equations, rounds.end)
+            else:
+                _factor_with_help(factor, equations, rounds.end)
+        except (TimeIsUpError, KeyboardInterrupt) as stopped:
+            rounds.take(factor.solve(equations.right), factor.product)  # the answer to the leading rows
+            return Status.BUDGET if isinstance(stopped, TimeIsUpError) else Status.INTERRUPTED
+        status = rounds.refine(factor.solve, factor.product)
+        if rounds.relative_gap > _HOPELESS and status is Status.CONVERGED and not self.interpolate:
+            self._smooth_instead(factor, rounds)
+        return status
+
+    def _smooth_instead(self, factor: KernelFactor, rounds: Rounds) -> None:
+        """Try larger penalties, where alpha is so far below the rounding of K that its multipliers say nothing.
+
+        Their models are no worse than rounding makes them, and often far better under alpha itself, which decides.
+        """
+        equations = rounds.equations
+        for times in (1.0, 1e2, 1e4):
+            penalty = times * len(equations.right) * _EPSILON * equations.largest
+            try:
+                factor.factor(equations.diagonal + penalty, rounds.end)
+            except (NotPositiveError, TimeIsUpError):
+                continue
+            rounds.take(factor.solve(equations.right), factor.product)
+
+    def _gradients(self, rounds: Rounds) -> Status:
+        if self.interpolate:
+            raise ParameterError(
+                "alpha=0 is for a kernel matrix that fits into memory: without a penalty conjugate gradients need as "
+                "many steps as there are rows. Give more memory, or a positive alpha."
+            )
+        n = rounds.equations.problem.n_rows
+        budget = DEFAULT_MEMORY if self.memory is None else self.memory
+        n_chosen = max(1, min(_MAX_CHOSEN, n // 4, budget // (24 * n)))  # F, F scaled, and what made F
+        try:
+            inverse = NystroemFactor(rounds.equations, n_chosen, np.random.default_rng(self.random_state)).solve
+        except NotPositiveError:
+            raise _not_a_kernel(rounds.equations) from None
+        return rounds.descend(inverse, self.tol, self.max_iter)
+
+
+def _factor_with_help(factor: KernelFactor, equations: KernelEquations, end: float) -> None:
+    """Factor M, with more on its diagonal where rounding makes it indefinite."""
+    extra = 0.0
+    while True:
+        try:
+            return factor.factor(equations.diagonal + extra * equations.largest, end)
+        except NotPositiveError:
+            if extra > 1e-6 or not equations.problem.is_convex:
+                raise _not_a_kernel(equations) from None
+            extra = max(100.0 * extra, len(equations.right) * _EPSILON)
+
+
+def _factor_or_refuse(factor: KernelFactor, equations: KernelEquations, end: float) -> None:
+    """Factor K~ itself, which alpha = 0 leaves without help."""
+    n = len(equations.right)
+    try:
+        factor.factor(np.zeros(n), end, least=n * _EPSILON * equations.largest)
+    except NotPositiveError:
+        raise ParameterError(
+            f"alpha=0 asks for a function through all {n} targets, and the kernel matrix is singular up to rounding "
+            f"(row {factor.n_done} or one soon after it follows from the rows before): there is no such function, or "
+            "there are many coefficients for it. Give a positive alpha, such as 1e-6, or use solver='full-gradient', "
+            "which stops at max_iter."
+        ) from None
+
+
+def _not_a_kernel(equations: KernelEquations) -> ParameterError:
+    return ParameterError(
+        f"the kernel matrix plus alpha={equations.alpha:g} on its diagonal has a negative eigenvalue, so that nothing "
+        f"has a minimum: {equations.problem.objective}. Use a kernel that is positive semidefinite (see "
+        "`maxmargin.kernels.mercer_check`), or raise alpha."
+    )

@@ -1,0 +1,1 @@
+"""The lectures' algorithms, for teaching and comparison."""

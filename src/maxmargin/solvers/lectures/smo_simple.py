@@ -1,0 +1,142 @@
+"""Simplified sequential minimal optimisation, as L4 prints it.
+
+    maximise over alpha   D(alpha) = sum_i alpha_i - 1/2 sum_ij alpha_i alpha_j y_i y_j k(x_i, x_j)
+    subject to            0 <= alpha_i <= C_i,   sum_i alpha_i y_i = 0
+
+    alpha <- 0, b <- 0, passes <- 0
+    while passes < max_passes_without_change:
+        for i = 1, ..., n:
+            E_i <- f(x_i) - y_i
+            if (alpha_i < C_i and y_i E_i < -tol) or (alpha_i > 0 and y_i E_i > tol):
+                choose j other than i at random
+                update alpha_i, alpha_j and b
+        passes <- passes + 1 if no multiplier was changed, else 0
+
+The update moves alpha_i and alpha_j along the line that keeps sum_i alpha_i y_i = 0 to the point where the dual is
+largest, cut to 0 <= alpha_i <= C_i and 0 <= alpha_j <= C_j (`_loops.lectures.smo_simple`), so the dual never falls. The
+scores sum_j alpha_j y_j k(x_j, x_i) are kept, and an update adds two rows of the kernel matrix to them. (L4 lets i and
+j run to D, the number of features; they are rows.)
+
+Three things are added so that the listing ends with a certificate:
+
+    gap      the listing is satisfied when every row is within tol; the duality gap is looked at as well, and where it
+             is not within the tolerance yet, the listing goes on with a tenth of its tol
+    b        is put at its best value at each look: the step does not depend on it, but who violates does
+    change   means that a multiplier moved; an unlucky j, with which i cannot move, is no change
+
+A random j is seldom the right one. `solver="smo"` chooses it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Integral
+from typing import ClassVar
+
+import numpy as np
+
+from maxmargin.backends.threads import StopFlag
+from maxmargin.errors import ParameterError
+from maxmargin.losses import DualBox
+from maxmargin.problems import KernelProblem, Problem, Solution
+from maxmargin.solvers.common.solver import Solver
+from maxmargin.solvers.kernel.suited import checked_kernel_problem
+from maxmargin.solvers.lectures.kernel_ascent import Ascent, partners_of
+from maxmargin.solvers.lectures.kernel_look import Look
+from maxmargin.solvers.lectures.matrix_tiles import MATRIX_BYTES
+from maxmargin.solvers.lectures.visited import generator
+
+_TIGHTEN = 0.1
+_TIGHTEST = 1e-15  # margins are near 1, and their rounding is above this
+
+
+@dataclass(frozen=True)
+class SimpleSMO(Solver):
+    """Pairs with a random partner: the hinge with a free intercept.
+
+    max_passes_without_change
+        The listing's rule: so many passes in a row in which rows violate their conditions but none finds a partner
+        with which it can move end the search.
+    random_state
+        Seed of the partners; None for others each time.
+    matrix_bytes
+        A kernel matrix up to this size is kept whole; the rows of a larger one are computed anew in every pass.
+
+    max_iter is a number of passes; 10,000 when None.
+    """
+
+    max_passes_without_change: int = 1000
+    random_state: int | None = 0
+    matrix_bytes: int = MATRIX_BYTES
+    name: ClassVar[str] = "smo-simple"
+
+    def solve(self, problem: Problem, start: Solution | None = None) -> Solution:
+        """Ascend from the multipliers of `start`, made feasible, or from zero."""
+        most = self.max_passes_without_change
+        if not isinstance(most, Integral) or isinstance(most, bool) or most < 1:
+            raise ParameterError(
+                f"max_passes_without_change must be a number of passes, at least 1, got {most!r}. Try 1000."
+            )
+        problem = checked_kernel_problem(self.name, problem)
+        box = problem.loss.dual_box(problem.costs)
+        assert box is not None
+        return _Ascent(self, problem, box, start).climb()
+
+
+class _Ascent(Ascent):
+    """The listing at work."""
+
+    def __init__(self, solver: SimpleSMO, problem: KernelProblem, box: DualBox, start: Solution | None):
+        from maxmargin._loops.lectures.smo_simple import Examples  # compiled code is loaded when it is needed
+
+        super().__init__(solver, problem, box, start, solver.matrix_bytes)
+        self.examples = Examples(problem.targets, box.upper, self.rows.diagonal)
+        self.rng = generator(solver.random_state)
+        self.max_quiet = solver.max_passes_without_change
+        self.order = np.arange(self.n)
+        self.partners = self.order
+        self.bias, self.margin_tol = 0.0, solver.tol
+        self.violators = self.moved_in_pass = self.quiet_passes = 0
+
+    def visit(self, rows: slice, stop: StopFlag) -> None:
+        """The rows of a piece, in their own order."""
+        from maxmargin._loops.lectures.smo_simple import simple_pass
+
+        if rows.start == 0:
+            self.partners = partners_of(self.order, self.n, self.rng) if self.n > 1 else self.order
+            self.violators = self.moved_in_pass = 0
+        order, partners = self.order[rows], self.partners[rows]
+        first, second = self.rows.tile(order), self.rows.tile(partners)
+        violators, moved, self.bias = simple_pass(
+            first.K,
+            first.places,
+            second.K,
+            second.places,
+            order,
+            partners,
+            self.examples,
+            self.margin_tol,
+            self.bias,
+            self.alpha,
+            self.scores,
+            stop,
+        )
+        self.violators += violators
+        self.moved_in_pass += moved
+        self.moved += moved
+
+    def end_pass(self) -> bool:
+        """Count the passes without change; look at once where no row violates, or the count is full."""
+        self.quiet_passes = 0 if self.moved_in_pass else self.quiet_passes + 1
+        if self.violators == 0:
+            self.margin_tol *= _TIGHTEN
+            self.quiet_passes = 0
+        return self.violators == 0 or self.quiet_passes >= self.max_quiet
+
+    def settle(self, at: Look) -> None:
+        """Go on from the best intercept."""
+        self.bias = at.bias
+
+    def is_stuck(self) -> bool:
+        """Whether the listing would end."""
+        return self.quiet_passes >= self.max_quiet or self.margin_tol < _TIGHTEST

@@ -1,0 +1,248 @@
+"""Dual coordinate descent for linear problems: the lecture's algorithm, with shrinking and any intercept.
+
+    maximise over alpha    D(alpha) = -1/2 |w|^2 - 1/2 (s sum_i beta_i)^2 + sum_i (linear_i + o_i) alpha_i
+                                      - sum_i absolute_i |alpha_i| - 1/2 sum_i diagonal_i alpha_i^2
+    subject to             lower_i <= alpha_i <= upper_i,     w = sum_i beta_i x_i
+
+(the letters are those of `DualBox`; o_i = y_i for residual losses, else 0). One pass takes every multiplier in turn to
+its best value, in O(non-zeros of the row); `_loops.linear.dual_descent` has the step. The lecture adds the unclipped
+step to w; what must be added is the change of alpha after clipping.
+
+A penalised intercept is one more feature of constant value s. A free one is found by the method of multipliers: the
+problem with the intercept penalised around a centre b0, 1/2 ((b - b0) / s)^2, is solved roughly, the centre moves to
+the intercept found, and so on; the pull towards the centre vanishes as both agree, and with it the surplus
+sum_i beta_i. A certificate needs that surplus to be zero, so it is removed from a copy before each look at the gap.
+
+From a start. Multipliers of a problem with another C are good up to a factor. Along t alpha, 0 <= t <= 1, which no box
+forbids, the dual is a parabola; the descent begins at its top, with the intercept of the start as the centre:
+
+    t = gain / price      gain  = sum_i (linear_i + o_i) alpha_i - absolute_i |alpha_i|
+                          price = |w|^2 + (s sum_i beta_i)^2 + sum_i diagonal_i alpha_i^2
+
+The descent stops by the duality gap, looked at when the largest slope of a pass falls below a bound that tightens.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from maxmargin._loops.linear.dual_descent import shuffle_loop
+from maxmargin._types import Vector
+from maxmargin.backends.threads import StopFlag, run_until_interrupted
+from maxmargin.data.passes import Passes
+from maxmargin.errors import ParameterError
+from maxmargin.losses import (
+    EpsilonInsensitive,
+    Hinge,
+    Logistic,
+    Squared,
+    SquaredEpsilonInsensitive,
+    SquaredHinge,
+)
+from maxmargin.penalties import L2
+from maxmargin.problems import History, LinearProblem, Problem, Solution, Status
+from maxmargin.solvers.common.curve import curve_of
+from maxmargin.solvers.common.feasible import balanced
+from maxmargin.solvers.common.solver import Solver
+from maxmargin.solvers.linear.dcd_steps import Iterate, steps_for
+
+_LOSSES = (Hinge, SquaredHinge, Logistic, EpsilonInsensitive, SquaredEpsilonInsensitive, Squared)
+_TIGHTEN = 0.3  # factor on the bound of the slopes after a look that was too early
+_FIRST_EPOCHS = 5
+_TRIAL = 0.05  # of the passes that the answer is worth, before they say anything about the others
+_BRIEF = 1_000_000  # entries that a pass goes through in milliseconds
+
+
+def solves(problem: Problem) -> bool:
+    """Whether `DualDescent` is for this problem."""
+    return isinstance(problem, LinearProblem) and isinstance(problem.loss, _LOSSES) and problem.penalty == L2()
+
+
+@dataclass(frozen=True)
+class DualDescent(Solver):
+    """Coordinate descent on the dual of a linear problem.
+
+    random_state
+        Seed of the order of the rows.
+    shrinking
+        Whether rows that are settled are left out of most passes.
+    worth
+        Passes that the answer is worth; the descent gives up as soon as it foresees to need more.
+    """
+
+    random_state: int | None = 0
+    shrinking: bool = True
+    worth: float | None = None
+    n_jobs: int | None = None
+    name: ClassVar[str] = "dcd"
+
+    def solve(self, problem: Problem, start: Solution | None = None) -> Solution:
+        """Solve from alpha = 0, or from the best multiple of the multipliers of `start`, clipped to their bounds."""
+        if not solves(problem):
+            raise ParameterError(
+                "solver='dcd' is for linear problems with hinge, squared hinge, logistic, epsilon-insensitive (also "
+                f"squared) or squared loss and an L2 penalty, not: {problem.objective}."
+            )
+        assert isinstance(problem, LinearProblem)
+        descent = _Descent(problem, Passes(problem.source, self.n_jobs), self)
+        descent.begin(start)
+        _, interrupted = run_until_interrupted(descent.run, brief=descent.passes.n_entries < _BRIEF)
+        return descent.solution(Status.INTERRUPTED if interrupted else descent.status)
+
+
+class _Descent:
+    """The state of one descent."""
+
+    def __init__(self, problem: LinearProblem, passes: Passes, settings: DualDescent):
+        self.problem, self.passes, self.settings = problem, passes, settings
+        self.y, self.C = problem.targets, problem.costs
+        squares = passes.squared_lengths()
+        self.is_free = problem.intercept.is_free
+        scale = float(np.sqrt(np.mean(squares))) or 1.0 if self.is_free else problem.intercept.scale
+        self.bias = np.array([0.0, scale, 0.0])  # centre, scale of the constant feature, its weight
+        if scale > 0.0:
+            squares = squares + scale**2
+        self.steps = steps_for(problem, passes, squares)
+        seed = np.random.default_rng(settings.random_state).integers(1, 2**63)
+        self.generator = np.array([seed], dtype=np.uint64)
+        self.history = History()
+        self.epochs = 0.0
+        self.status = Status.BUDGET
+        self.seen: list[tuple[float, float]] = []  # passes, and the logarithm of the gap after them
+
+    def begin(self, start: Solution | None) -> None:
+        """Take the starting point."""
+        n = self.passes.n_rows
+        self.order = np.arange(n)
+        self.active, self.limits = n, (np.inf, -np.inf)
+        self.best: tuple[float, Vector, Vector, float] | None = None
+        self.is_warm = start is not None and bool(np.any(start.alpha))
+        self.alpha = self.steps.begin(start.alpha if start is not None else np.zeros(n))
+        self.w = np.zeros(self.passes.n_features)
+        if start is not None and self.is_free and isinstance(start.bias, float):
+            self.bias[0] = start.bias
+        if not np.any(self.alpha):
+            return
+        beta = self.steps.signs * self.alpha
+        self.w = self.passes.combination(beta)
+        self.bias[2] = self.bias[1] * float(np.sum(beta))
+        t = self.steps.best_multiple(self.alpha, float(self.w @ self.w) + self.bias[2] ** 2)
+        if t != 1.0:
+            self.alpha, self.w = t * self.alpha, t * self.w
+            self.bias[2] *= t
+
+    def run(self, stop: StopFlag) -> None:
+        """Rounds of passes, each ended by a look at the gap."""
+        settings = self.settings
+        self.end = np.inf if settings.max_seconds is None else time.perf_counter() + settings.max_seconds
+        limit = settings.max_iter or 1000
+        if self.is_warm and self._look() <= settings.tol and self.violation <= settings.tol:
+            self.status = Status.CONVERGED
+            return
+        bound, patience = min(1.0, np.sqrt(settings.tol)) * self.steps.size, _FIRST_EPOCHS
+        while True:
+            reached = self._round(bound, min(patience, limit - self.epochs), stop)
+            gap = self._look()
+            if gap <= settings.tol and self.violation <= settings.tol:
+                self.status = Status.CONVERGED
+                return
+            if stop[0] or self.epochs >= limit or time.perf_counter() > self.end or self._is_hopeless():
+                return
+            if reached:
+                bound *= _TIGHTEN
+            patience = int(1.5 * patience)
+            if bound < 1e-15 * self.steps.size:
+                self.status = Status.STALLED
+                return
+
+    def _is_hopeless(self) -> bool:
+        """Whether the decline over the last half of the passes, carried on, needs more than the answer is worth.
+
+        The gap is taken in units of the smaller of P and D: while P is far too large it would else be 1 and stay there.
+        The violations fall in leaps, in the end about as the square root of the gap.
+        """
+        worth, tol = self.settings.worth, self.settings.tol
+        if worth is None:
+            return False
+        unit = min(abs(self.history.primal[-1]), abs(self.history.dual[-1]))
+        missing = math.log(max(self.history.gap[-1] / max(unit, 1e-300), 1e-300) / tol)
+        self.seen.append((self.epochs, missing))
+        if self.epochs >= worth or self.epochs < _TRIAL * worth:
+            return self.epochs >= worth
+        early = [look for look in self.seen if look[0] <= 0.5 * self.epochs]
+        then, missed = early[-1] if early else self.seen[0]
+        if then == self.epochs:
+            return False
+        if missed <= missing:
+            return True
+        to_go = max(missing, 2.0 * math.log(max(self.violation, 1e-300) / tol))
+        return self.epochs + to_go * (self.epochs - then) / (missed - missing) > 2.0 * worth
+
+    def _round(self, bound: float, patience: float, stop: StopFlag) -> bool:
+        """Passes until the slopes of all rows are within the bound; says whether they came to be.
+
+        What was left out stays out from one round to the next, until the slopes of the others are small.
+        """
+        n = len(self.order)
+        end = self.epochs + patience
+        while self.epochs < end:
+            shuffle_loop(self.order, self.active, self.generator)
+            before = self.active
+            self.active, high, low = self.steps.epoch(
+                self.order, before, self.limits, Iterate(self.alpha, self.w, self.bias), stop
+            )
+            self.epochs += max(before, 1) / n
+            if stop[0] or time.perf_counter() > self.end:
+                return False
+            if high - low <= bound:
+                if before == n:
+                    return True
+                self.active = n  # all rows again, before it is believed; those that are satisfied may leave at once
+            elif self.settings.shrinking:
+                self.limits = (high if high > 0.0 else np.inf, low if low < 0.0 else -np.inf)
+            else:
+                self.active = n
+        return False
+
+    def _look(self) -> float:
+        """Relative gap of the point reached, kept if it is the best; moves the centre of a free intercept."""
+        alpha, combination = self.alpha, self.w
+        b = self.bias[0] + self.bias[1] * self.bias[2]
+        if self.is_free:
+            alpha = balanced(alpha, self.steps.signs, self.steps.box)
+            combination = self.passes.combination(self.steps.signs * alpha)
+            self.bias[0] = b  # the multiplier of the balance grows by what is still missing from it
+        beta = self.steps.signs * alpha
+        loss, conjugate, self.violation = self.passes.row_gaps(curve_of(self.problem.loss), self.w, b, self.C, beta)
+        constant = 0.0 if self.is_free else 0.5 * self.bias[2] ** 2
+        primal = 0.5 * float(self.w @ self.w) + constant + loss
+        dual = -0.5 * float(combination @ combination) - constant - conjugate
+        self.history.record(self.epochs, primal, dual)
+        gap = (primal - dual) / max(abs(primal), 1e-300)
+        is_within = max(gap, self.violation) <= self.settings.tol  # the gap alone may have been smaller before
+        if self.best is None or gap < self.best[0] or is_within:
+            self.best = (gap, alpha.copy(), self.w.copy(), b)
+        return gap
+
+    def solution(self, status: Status) -> Solution:
+        """The best point seen, or the current one when none was looked at."""
+        if self.best is None:
+            self._look()
+        assert self.best is not None
+        _, alpha, w, b = self.best
+        return Solution(
+            alpha=alpha,
+            weights=w,
+            # The point that converged did so with this intercept; for any other the best one is left to be found.
+            bias=b if status is Status.CONVERGED or not self.is_free else None,
+            status=status,
+            history=self.history,
+            solver=self.settings.name,
+            passes=self.epochs,
+            seconds=self.history.elapsed,
+        )

@@ -1,0 +1,1 @@
+"""Solvers of linear machines with the penalty |w|_1."""

@@ -1,0 +1,220 @@
+"""The quadratic model of a smooth loss plus strength |u|_1, on a working set of columns: built and minimised.
+
+    minimise over u, shift    1/2 sum_i c_i (<x_i, u - w> + shift)^2 + 1/2 ridge shift^2
+                              + g' (u - w) + g_0 shift + strength |u|_1
+
+with c_i the curvature of each row, g the slope of the losses in the weights of the working set and g_0 that in the
+intercept. The intercept is eliminated: with edge_j = sum_i c_i x_ij and corner = sum_i c_i + ridge its best shift is
+-(g_0 + edge' (u - w)) / corner, and what remains is a quadratic in u alone with
+
+    H = X' diag(c) X - edge edge' / corner        slope g - edge g_0 / corner
+
+Few columns: H is formed. Coordinate descent finds which u_j are not zero; where it crawls because columns are alike, a
+Newton step on the face of those (signs kept, weights that would change sign stopped at zero) ends it at once.
+Many columns: coordinate descent on the columns themselves.
+
+Nothing here knows of a loss. The squared loss has c_i = C_i, and the model is the problem itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from maxmargin._loops.linear.columns import chosen_products_loop, column_descent, gram_descent
+from maxmargin._loops.rows import CSRRows, DenseRows
+from maxmargin._types import Matrix, RowIndex, Vector
+from maxmargin.backends.threads import StopFlag, one_blas_thread, over_ranges, run_together, thread_count
+from maxmargin.data.passes import Passes
+from maxmargin.solvers.common.positive_factor import PositiveFactor
+
+MAX_GRAM = 3000  # columns up to which H is formed
+_BLOCK_ROWS = 2048
+_SERIAL_ENTRIES = 100_000
+_THREAD_BYTES = 256 << 20  # room for the H of all threads together
+_FLOOR = 1e-12  # share of its own curvature that a column keeps when the intercept takes it all
+_ROUNDS = 6
+_WALK = 60  # weights that may reach zero on one walk
+_GRAM_SWEEPS = 100
+_COLUMN_SWEEPS = 60
+
+
+class Intercept(NamedTuple):
+    """How the intercept enters the model: its slope, and the curvature its own penalty gives it."""
+
+    slope: float
+    ridge: float
+
+
+@dataclass(frozen=True)
+class Model:
+    """The model around weights w of the working set `chosen`."""
+
+    passes: Passes
+    chosen: RowIndex
+    w: Vector
+    g: Vector
+    c: Vector
+    intercept: Intercept | None
+    strength: float
+
+    def minimise(self, goal: float) -> tuple[Vector, float]:
+        """The u whose coordinates are all within `goal` of optimal, or nearly, and the shift of the intercept."""
+        edge, corner, base = np.zeros(len(self.w)), 1.0, 0.0
+        if self.intercept is not None:
+            edge = self.passes.combination(self.c)[self.chosen]
+            corner = max(float(np.sum(self.c)) + self.intercept.ridge, 1e-300)
+            base = self.intercept.slope / corner
+        g = self.g - edge * base
+        if len(self.chosen) <= MAX_GRAM:
+            H = chosen_products(self.passes, self.c, self.chosen)
+            floor = _floor(np.diag(H))
+            H -= np.outer(edge, edge / corner)
+            H[np.diag_indices(len(H))] = np.maximum(np.diag(H), 0.0) + floor
+            u = minimise_gram(H, g, self.w, self.strength, goal)
+        else:
+            u = self._by_columns(g, edge, corner, goal)
+        shift = -base - float(edge @ (u - self.w)) / corner
+        return u, shift if self.intercept is not None else 0.0
+
+    def _by_columns(self, g: Vector, edge: Vector, corner: float, goal: float) -> Vector:
+        Z = scaled_columns(self.passes, self.c, self.chosen)
+        diagonal = self.passes.squared_combination(self.c)[self.chosen]
+        diagonal = np.maximum(diagonal - edge**2 / corner, 0.0) + _floor(diagonal)
+        u, r = self.w.copy(), np.zeros(int(np.count_nonzero(self.c)))
+
+        def task(stop: StopFlag) -> int:
+            return column_descent(Z, g, diagonal, edge, corner, self.w, u, r, self.strength, goal, _COLUMN_SWEEPS, stop)
+
+        run_together([task])
+        return u
+
+
+def _floor(diagonal: Vector) -> Vector:
+    return _FLOOR * diagonal + 1e-200
+
+
+def minimise_gram(H: Matrix, g: Vector, w: Vector, strength: float, goal: float) -> Vector:
+    """Minimiser over u of 1/2 (u - w)' H (u - w) + g' (u - w) + strength |u|_1, from u = w."""
+    u, G = w.copy(), g.copy()
+    for _ in range(_ROUNDS):
+
+        def task(stop: StopFlag) -> int:
+            return gram_descent(H, G, u, strength, goal, _GRAM_SWEEPS, stop)
+
+        if run_together([task])[0] > 0:
+            break
+        if not _to_the_minimum_of_the_face(H, G, u, strength):
+            break
+    return u
+
+
+def _to_the_minimum_of_the_face(H: Matrix, G: Vector, u: Vector, strength: float) -> bool:
+    """A walk towards the minimum of the model over u of the same signs; says whether it went down.
+
+    Where the minimum has other signs, weights that would change theirs stop at zero: all at once if that leads down,
+    else one after the other as the walk meets them, each time turning to the minimum over those that are left.
+    """
+    face = np.flatnonzero(u)
+    here, slope = u[face], G[face] + strength * np.sign(u[face])
+    A = H[np.ix_(face, face)]
+    try:
+        with one_blas_thread():
+            factor = PositiveFactor(A)
+    except np.linalg.LinAlgError:  # too singular for a step to mean anything
+        return False
+    minimum = here - factor.solve(slope)
+    there = np.where(minimum * here > 0.0, minimum, 0.0)
+    if _change(A, slope, there - here) >= 0.0:
+        there = _walk(factor, here, minimum)
+    if _change(A, slope, there - here) >= 0.0:
+        return False
+    u[face] = there
+    G += (there - here) @ H[face]
+    return True
+
+
+def _change(A: Matrix, slope: Vector, step: Vector) -> float:
+    """Change of the model by a step inside a face."""
+    return float(slope @ step) + 0.5 * float(step @ (A @ step))
+
+
+def _walk(factor: PositiveFactor, here: Vector, minimum: Vector) -> Vector:
+    """Where a walk to the minimum gets when weights that reach zero stay there.
+
+    With K the columns of A^-1 that belong to those, the minimum over the others is
+    minimum - K (K_zero)^-1 minimum_zero: one solve a weight and no new factorisation.
+    """
+    at: Vector = here.copy()
+    towards = minimum
+    zero: list[int] = []
+    K = np.empty((len(here), _WALK))
+    while True:
+        step = towards - at
+        crosses = (at != 0.0) & (towards * here <= 0.0)
+        reach = np.where(crosses, at / np.where(crosses, -step, 1.0), np.inf)
+        first = int(np.argmin(reach))
+        if not np.any(crosses):
+            return towards
+        at = at + reach[first] * step
+        at[[*zero, first]] = 0.0
+        if len(zero) == _WALK:
+            return at
+        unit = np.zeros(len(here))
+        unit[first] = 1.0
+        K[:, len(zero)] = factor.solve(unit)
+        zero.append(first)
+        part = K[:, : len(zero)]
+        towards = minimum - part @ np.linalg.lstsq(part[zero], minimum[zero], rcond=None)[0]
+        towards[zero] = 0.0
+
+
+def chosen_products(passes: Passes, weight: Vector, chosen: RowIndex) -> Matrix:
+    """sum_i weight_i x_i x_i' over the chosen columns only."""
+    rows, size = passes.rows, len(chosen)
+    used = np.flatnonzero(weight)
+    place = np.full(passes.n_features, -1, dtype=np.int32)
+    place[chosen] = np.arange(size, dtype=np.int32)
+    every = size == passes.n_features
+
+    def dense(first: int, last: int, stop: StopFlag) -> Matrix:
+        """Scaled rows in blocks that stay in the cache, multiplied by BLAS."""
+        H = np.zeros((size, size))
+        for top in range(first, last, _BLOCK_ROWS):
+            block = used[top : min(top + _BLOCK_ROWS, last)]
+            taken = rows.values[block] if every else rows.values[np.ix_(block, chosen)]
+            scaled = taken * np.sqrt(weight[block])[:, None]
+            H += scaled.T @ scaled
+        return H
+
+    def scattered(first: int, last: int, stop: StopFlag) -> Matrix:
+        assert isinstance(rows, CSRRows)
+        room = int(np.max(np.diff(rows.starts)))
+        H, at, entry = np.zeros((size, size)), np.empty(room, dtype=np.int32), np.empty(room)
+        chosen_products_loop(rows.values, rows.columns, rows.starts, weight, used[first:last], place, at, entry, H)
+        return H
+
+    jobs = min(thread_count(passes.n_jobs), max(1, _THREAD_BYTES // (8 * size * size + 1)))
+    if passes.n_entries < _SERIAL_ENTRIES:
+        jobs = 1
+    is_dense = isinstance(rows, DenseRows)
+    with one_blas_thread():
+        parts = over_ranges(dense if is_dense else scattered, len(used), jobs) if len(used) else []
+    H = np.asarray(sum(parts, np.zeros((size, size))))
+    return H if is_dense else H + H.T - np.diag(np.diag(H))
+
+
+def scaled_columns(passes: Passes, weight: Vector, chosen: RowIndex) -> DenseRows | CSRRows:
+    """Chosen columns of diag(sqrt(weight)) X without the rows of weight zero, each column as a row for the loops."""
+    rows: Any = passes.rows
+    used = np.flatnonzero(weight)
+    root = np.sqrt(weight[used]).astype(rows.values.dtype)
+    if isinstance(rows, DenseRows):
+        return DenseRows(np.ascontiguousarray((rows.values[np.ix_(used, chosen)] * root[:, None]).T))
+    shape = (passes.n_rows, passes.n_features)
+    X = sparse.csr_matrix((rows.values, rows.columns, rows.starts), shape=shape, copy=False)
+    Z = (sparse.diags(root) @ X[used][:, chosen]).tocsc()
+    return CSRRows(Z.data, Z.indices.astype(rows.columns.dtype, copy=False), Z.indptr.astype(np.int64))

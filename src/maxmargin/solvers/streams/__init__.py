@@ -1,0 +1,1 @@
+"""Trainers of linear machines on rows that do not fit into memory."""
