@@ -157,7 +157,7 @@ class PathWalk:
         n_jobs: int | None = None,
     ):
         from maxmargin.solvers.sparse.lasso_design import design_of  # the compiler is loaded by the first fit
-        from maxmargin.solvers.sparse.lasso_search import Search
+        from maxmargin.solvers.sparse.lasso_search import LassoSearch
 
         weight = np.ones(len(y)) if weight is None else weight
         if np.any(weight == 0.0):
@@ -166,7 +166,7 @@ class PathWalk:
         thread_count(n_jobs)
         free = check_flag("fit_intercept", fit_intercept)
         self.design = design_of(X, y, weight / float(np.sum(weight)), free=free, n_jobs=n_jobs)
-        self.search = Search(self.design, positive=check_flag("positive", positive))
+        self.search = LassoSearch(self.design, positive=check_flag("positive", positive))
         self.largest = self.search.largest
 
     def start(self, w: Vector) -> None:
@@ -185,7 +185,7 @@ class PathWalk:
 
     def along(self, grid: Vector, tol: float, max_iter: int) -> Iterator[Step]:
         """One step an alpha."""
-        from maxmargin.solvers.sparse.lasso_search import Strength
+        from maxmargin.solvers.sparse.l1_model import Strength
 
         search = self.search
         for alpha in grid:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg.lapack import dpotrf, dpotrs
 
 from maxmargin._types import Matrix, Vector
+
+_SHIFTS = (0.0, 1e-15, 1e-13, 1e-11, 1e-9, 1e-7, 1e-5, 1e-3)
 
 
 class PositiveFactor:
@@ -15,22 +17,19 @@ class PositiveFactor:
     """
 
     def __init__(self, A: Matrix):
-        self._unit = 1.0 / np.sqrt(np.maximum(np.diag(A), 1e-300))
-        scaled = A * np.outer(self._unit, self._unit)
-        shift = 0.0
-        while True:
-            try:
-                self._factor = cho_factor(scaled + shift * np.eye(len(A)), lower=True, overwrite_a=True)
+        self._unit = 1.0 / np.sqrt(np.maximum(A.diagonal(), 1e-300))
+        scaled = np.asarray_chkfinite(A * self._unit * self._unit[:, None])
+        for shift in _SHIFTS:
+            self._L, failed = dpotrf(scaled if shift == 0.0 else scaled + shift * np.eye(len(A)), lower=1, clean=0)
+            if not failed:
                 return
-            except np.linalg.LinAlgError:
-                shift = max(1e-15, 100.0 * shift)
-                if shift > 1e-3:
-                    self._factor = cho_factor(_made_positive(scaled), lower=True, overwrite_a=True)
-                    return
+        self._L, failed = dpotrf(_made_positive(scaled), lower=1, clean=0)
+        if failed:
+            raise np.linalg.LinAlgError("the matrix is not positive")
 
     def solve(self, right: Vector) -> Vector:
         """The x with A x = right."""
-        solved: Vector = self._unit * cho_solve(self._factor, self._unit * right)
+        solved: Vector = self._unit * dpotrs(self._L, self._unit * right, lower=1)[0]
         return solved
 
 

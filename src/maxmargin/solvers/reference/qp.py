@@ -3,7 +3,7 @@
 The dual form (kernel matrix formed whole, n variables) or, for linear problems with fewer features than rows, the
 primal form (`solvers.reference.qp_forms`). Hard margins go through the nearest points of convex hulls
 (`solvers.reference.hard_margin`). An L1 penalty has the primal form alone, and its multipliers are scaled into their
-domain (`solvers.sparse.l1_domain`).
+domain (`solvers.common.feasible`).
 """
 
 from __future__ import annotations
@@ -21,13 +21,12 @@ from maxmargin.errors import NotSeparableError, ParameterError
 from maxmargin.losses import DualBox, HardMargin, SquaredEpsilonInsensitive, SquaredHinge
 from maxmargin.penalties import L1, L2
 from maxmargin.problems import History, KernelProblem, LinearProblem, Problem, Solution, Status
-from maxmargin.solvers.common.feasible import balanced, feasible
+from maxmargin.solvers.common.feasible import balanced, feasible, into_domain
 from maxmargin.solvers.common.polish import polish
 from maxmargin.solvers.common.solver import Solver
 from maxmargin.solvers.reference.hard_margin import hull_distance, is_proof, nearest_points, sharpened_proof
 from maxmargin.solvers.reference.interior_point import InteriorPoint
 from maxmargin.solvers.reference.qp_forms import has_primal_form, solve_dual, solve_primal
-from maxmargin.solvers.sparse.l1_domain import into_domain
 
 _INSIDE = 1e-5  # share of the strength by which a sum of multipliers must miss it for its weight to be zero
 _OPTIMAL = 1e-10  # a relative gap below which exact zeros are worth more than another digit
