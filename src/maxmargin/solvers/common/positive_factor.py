@@ -29,6 +29,8 @@ class PositiveFactor:
 
     def solve(self, right: Vector) -> Vector:
         """The x with A x = right."""
+        if len(right) == 0:  # which LAPACK refuses
+            return right
         solved: Vector = self._unit * dpotrs(self._L, self._unit * right, lower=1)[0]
         return solved
 
