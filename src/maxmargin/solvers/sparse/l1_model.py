@@ -31,7 +31,7 @@ from maxmargin._loops.rows import CSRRows, DenseRows
 from maxmargin._types import Matrix, RowIndex, Vector
 from maxmargin.backends.threads import StopFlag, over_ranges, run_together, thread_count
 from maxmargin.data.passes import Passes
-from maxmargin.solvers.common.positive_factor import PositiveFactor
+from maxmargin.solvers.common.positive_systems import PositiveFactor
 
 MAX_GRAM = 3000  # columns up to which H is formed
 _BLOCK_ROWS = 2048

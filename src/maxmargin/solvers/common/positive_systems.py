@@ -1,6 +1,8 @@
-"""Cholesky factor of a positive matrix whose rows may differ in size by many orders of magnitude."""
+"""Equations with a symmetric positive matrix: by a factor of it, or from its products alone."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs
@@ -40,3 +42,33 @@ def _made_positive(A: Matrix) -> Matrix:
     values, vectors = np.linalg.eigh(A)
     values = np.maximum(values, 1e-13 * float(np.max(np.abs(values))))
     return np.asarray((vectors * values) @ vectors.T)
+
+
+def conjugate_gradients(
+    product: Callable[[Matrix], Matrix],
+    right: Matrix,
+    inverse_diagonal: Matrix | float,
+    accuracy: float,
+    goes_on: Callable[[int], bool],
+) -> Matrix:
+    """An x with A x = right, nearly, from x = 0; A is symmetric, and not negative. Unknowns may be a vector or a table.
+
+    `product` gives A x, `inverse_diagonal` scales the steps. They end where what is missing, so scaled, is smaller by
+    the factor `accuracy`, or where `goes_on`, given the number of steps so far, says so.
+    """
+    x, residual = np.zeros_like(right), right
+    z = inverse_diagonal * residual
+    towards, rho = z, float(np.vdot(residual, z))
+    goal, steps = accuracy**2 * rho, 0
+    while rho > goal and goes_on(steps):
+        along = product(towards)
+        curvature = float(np.vdot(towards, along))
+        if not curvature > 0.0:  # rounding has left the range of a singular A
+            break
+        size = rho / curvature
+        x, residual = x + size * towards, residual - size * along
+        z = inverse_diagonal * residual
+        rho, before = float(np.vdot(residual, z)), rho
+        towards = z + (rho / before) * towards
+        steps += 1
+    return x
