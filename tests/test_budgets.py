@@ -23,7 +23,7 @@ from maxmargin.solvers.kernel.whole_ascent import WholeAscent
 from maxmargin.solvers.lectures.matrix_tiles import MatrixTiles
 from maxmargin.solvers.lectures.visited import pieces
 from maxmargin.solvers.linear.automatic import Automatic
-from maxmargin.solvers.reference.interior_point import is_hopeless
+from maxmargin.solvers.reference.qp_forms import is_hopeless
 
 LIMIT = 0.1
 ENOUGH = 1.5
