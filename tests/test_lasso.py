@@ -21,9 +21,8 @@ from maxmargin.penalties import ElasticNet as ElasticNetPenalty
 from maxmargin.problems import Intercept, LinearProblem
 from maxmargin.solvers import LassoDescent, SparseNewton
 from maxmargin.solvers.sparse import lasso_search
-from maxmargin.solvers.sparse.l1_model import Strength
 from maxmargin.solvers.sparse.lasso_design import design_of
-from maxmargin.solvers.sparse.lasso_search import LassoSearch
+from maxmargin.solvers.sparse.lasso_search import LassoSearch, Strength
 from tests.problem_table import _data
 
 DATA = _data()

@@ -19,7 +19,7 @@ Sweeps over the coordinates that are not zero alternate with sweeps over all.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,9 +27,28 @@ from maxmargin._loops.compiling import fast_loop
 from maxmargin._loops.rows import add_row, row_dot
 
 
+class Shrinkage(NamedTuple):
+    """What weights cost, l1 |u|_1 + l2/2 |u|^2, and whether they must not be negative."""
+
+    l1: float
+    l2: float = 0.0
+    positive: bool = False
+
+
+class Columns(NamedTuple):
+    """Columns of Z as rows, of which some are chosen, with v = base + Z rho - edge tilt and squared lengths."""
+
+    Z: Any
+    chosen: Any
+    base: Any
+    squares: Any
+    edge: Any
+
+
 @fast_loop
-def _step(u: float, v: float, h: float, l1: float, l2: float, positive: bool) -> Any:
+def _step(u: float, v: float, h: float, cost: Shrinkage) -> Any:
     """Best value of one coordinate, and how far it was from optimal."""
+    l1, l2, positive = cost
     slope = v - l2 * u
     if u > 0.0:
         off = abs(slope - l1)
@@ -46,9 +65,7 @@ def _step(u: float, v: float, h: float, l1: float, l2: float, positive: bool) ->
 
 
 @fast_loop
-def product_sweeps(
-    H: Any, v: Any, u: Any, l1: float, l2: float, positive: bool, goal: float, sweeps: int, stop: Any
-) -> bool:
+def product_sweeps(H: Any, v: Any, u: Any, cost: Shrinkage, goal: float, sweeps: int, stop: Any) -> bool:
     """Sweeps until every coordinate is within `goal` of optimal; changes u and v; says whether it got there.
 
     H may be larger than the working set: its first rows and columns count.
@@ -60,7 +77,7 @@ def product_sweeps(
         for j in range(size):
             if support_only and u[j] == 0.0:
                 continue
-            new, off = _step(u[j], v[j], H[j, j], l1, l2, positive)
+            new, off = _step(u[j], v[j], H[j, j], cost)
             worst = max(worst, off)
             step = new - u[j]
             if step != 0.0:
@@ -76,22 +93,9 @@ def product_sweeps(
 
 
 @fast_loop
-def column_sweeps(
-    columns: Any,
-    chosen: Any,
-    base: Any,
-    squares: Any,
-    edge: Any,
-    u: Any,
-    rho: Any,
-    l1: float,
-    l2: float,
-    positive: bool,
-    goal: float,
-    sweeps: int,
-    stop: Any,
-) -> bool:
-    """The same from the chosen columns, with v_j = base_j + z_j' rho - edge_j tilt; changes u and rho."""
+def column_sweeps(columns: Columns, u: Any, rho: Any, cost: Shrinkage, goal: float, sweeps: int, stop: Any) -> bool:
+    """The same from the columns; changes u and rho."""
+    Z, chosen, base, squares, edge = columns
     support_only = False
     tilt = 0.0
     while sweeps > 0 and stop[0] == 0:
@@ -99,12 +103,12 @@ def column_sweeps(
         for k in range(len(chosen)):
             if support_only and u[k] == 0.0:
                 continue
-            v = base[k] + row_dot(columns, chosen[k], rho) - edge[k] * tilt
-            new, off = _step(u[k], v, squares[k], l1, l2, positive)
+            v = base[k] + row_dot(Z, chosen[k], rho) - edge[k] * tilt
+            new, off = _step(u[k], v, squares[k], cost)
             worst = max(worst, off)
             step = new - u[k]
             if step != 0.0:
-                add_row(columns, chosen[k], -step, rho)
+                add_row(Z, chosen[k], -step, rho)
                 tilt -= step * edge[k]
                 u[k] = new
         sweeps -= 1

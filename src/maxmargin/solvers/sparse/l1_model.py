@@ -21,12 +21,12 @@ it with the same functions, also with l2/2 |u|^2 beside |u|_1 and where weights 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from maxmargin._loops.linear.lasso import chosen_products_loop, column_sweeps, product_sweeps
+from maxmargin._loops.linear.lasso import Columns, Shrinkage, chosen_products_loop, column_sweeps, product_sweeps
 from maxmargin._loops.rows import CSRRows, DenseRows
 from maxmargin._types import Matrix, RowIndex, Vector
 from maxmargin.backends.threads import StopFlag, over_ranges, run_together, thread_count
@@ -45,31 +45,6 @@ _GRAM_SWEEPS = 100
 _COLUMN_SWEEPS = 60
 
 
-class Strength(NamedTuple):
-    """How much weights cost: l1 |u|_1 + l2/2 |u|^2."""
-
-    l1: float
-    l2: float
-
-
-class Sweeps(NamedTuple):
-    """How coordinates are swept: whether they must not be negative, until when, and how often at most."""
-
-    positive: bool
-    goal: float
-    most: int
-
-
-class Columns(NamedTuple):
-    """The same quadratic from its columns, which are some rows of Z: v = base + Z rho - edge tilt."""
-
-    Z: DenseRows | CSRRows
-    chosen: RowIndex
-    base: Vector
-    squares: Vector
-    edge: Vector
-
-
 @dataclass(frozen=True)
 class LocalModel:
     """The model around weights w of the working set `chosen`."""
@@ -85,7 +60,7 @@ class LocalModel:
 
     def minimise(self, goal: float) -> tuple[Vector, float]:
         """The u whose coordinates are all within `goal` of optimal, or nearly, and the shift of the intercept."""
-        strength = Strength(self.strength, 0.0)
+        cost = Shrinkage(self.strength)
         edge, corner, base = np.zeros(len(self.w)), 1.0, 0.0
         if self.bias is not None:
             slope, ridge = self.bias
@@ -98,14 +73,14 @@ class LocalModel:
             floor = _floor(np.diag(H))
             H -= np.outer(edge, edge / corner)
             H[np.diag_indices(len(H))] = np.maximum(np.diag(H), 0.0) + floor
-            minimise_by_products(H, v, u, strength, Sweeps(False, goal, _GRAM_SWEEPS), _ROUNDS)
+            minimise_by_products(H, v, u, cost, goal, _GRAM_SWEEPS, _ROUNDS)
         else:
             squares = self.passes.squared_combination(self.c)[self.chosen]
             squares = np.maximum(squares - edge**2 / corner, 0.0) + _floor(squares)
             rho = np.zeros(int(np.count_nonzero(self.c)))
             Z, every = scaled_columns(self.passes, self.c, self.chosen), np.arange(len(u))
             columns = Columns(Z, every, v, squares, edge / np.sqrt(corner))
-            minimise_by_columns(columns, u, rho, strength, Sweeps(False, goal, _COLUMN_SWEEPS))
+            minimise_by_columns(columns, u, rho, cost, goal, _COLUMN_SWEEPS)
         shift = -base - float(edge @ (u - self.w)) / corner
         return u, shift if self.bias is not None else 0.0
 
@@ -114,30 +89,28 @@ def _floor(diagonal: Vector) -> Vector:
     return _FLOOR * diagonal + 1e-200
 
 
-def minimise_by_products(H: Matrix, v: Vector, u: Vector, strength: Strength, sweeps: Sweeps, rounds: int) -> None:
+def minimise_by_products(
+    H: Matrix, v: Vector, u: Vector, cost: Shrinkage, goal: float, sweeps: int, rounds: int
+) -> None:
     """Bring u to the minimum of a quadratic and what it costs, and with it v, minus the slope of the quadratic.
 
     H may be larger than u: its first rows and columns count. A round is sweeps and a Newton step.
     """
 
     def task(stop: StopFlag) -> bool:
-        return product_sweeps(H, v, u, *strength, sweeps.positive, sweeps.goal, sweeps.most, stop)
+        return product_sweeps(H, v, u, cost, goal, sweeps, stop)
 
     for _ in range(rounds):
-        if run_together([task], brief=len(u) < _BRIEF)[0] or not _to_the_minimum_of_the_face(H, v, u, *strength):
+        if run_together([task], brief=len(u) < _BRIEF)[0] or not _to_the_minimum_of_the_face(H, v, u, cost):
             return
 
 
-def minimise_by_columns(columns: Columns, u: Vector, rho: Vector, strength: Strength, sweeps: Sweeps) -> None:
+def minimise_by_columns(columns: Columns, u: Vector, rho: Vector, cost: Shrinkage, goal: float, sweeps: int) -> None:
     """The same where the columns are too many for H: changes u and rho."""
-
-    def task(stop: StopFlag) -> bool:
-        return column_sweeps(*columns, u, rho, *strength, sweeps.positive, sweeps.goal, sweeps.most, stop)
-
-    run_together([task])
+    run_together([lambda stop: column_sweeps(columns, u, rho, cost, goal, sweeps, stop)])
 
 
-def _to_the_minimum_of_the_face(H: Matrix, v: Vector, u: Vector, l1: float, l2: float) -> bool:
+def _to_the_minimum_of_the_face(H: Matrix, v: Vector, u: Vector, cost: Shrinkage) -> bool:
     """A Newton step among weights of the same signs; says whether it went down.
 
     Where the minimum has other signs, weights that would change theirs stop at zero: all at once if that leads down,
@@ -148,9 +121,9 @@ def _to_the_minimum_of_the_face(H: Matrix, v: Vector, u: Vector, l1: float, l2: 
         return False
     here = u[face]
     A = H[np.ix_(face, face)]
-    if l2 > 0.0:
-        A[np.diag_indices(len(A))] += l2
-    slope = l2 * here + l1 * np.sign(here) - v[face]
+    if cost.l2 > 0.0:
+        A[np.diag_indices(len(A))] += cost.l2
+    slope = cost.l2 * here + cost.l1 * np.sign(here) - v[face]
     try:
         factor = PositiveFactor(A)
     except np.linalg.LinAlgError:  # too singular for a step to mean anything

@@ -30,9 +30,8 @@ from maxmargin.penalties import L1, ElasticNet, Penalty, PositiveElasticNet
 from maxmargin.problems import History, LinearProblem, Problem, Solution, Status
 from maxmargin.problems.solution import listening
 from maxmargin.solvers.common.solver import Solver
-from maxmargin.solvers.sparse.l1_model import Strength
 from maxmargin.solvers.sparse.lasso_design import design_of
-from maxmargin.solvers.sparse.lasso_search import LassoSearch
+from maxmargin.solvers.sparse.lasso_search import LassoSearch, Strength
 
 _MAX_EVALUATIONS = 1000
 _WEAKER = 0.2  # factor from one strength to the next on the way down

@@ -32,11 +32,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from maxmargin._loops.linear.lasso import Columns, Shrinkage
 from maxmargin._loops.rows import DenseRows
 from maxmargin._types import Matrix, RowIndex, Vector
 from maxmargin.backends.threads import raise_if_interrupted
 from maxmargin.problems import History, Status
-from maxmargin.solvers.sparse.l1_model import Columns, Strength, Sweeps, minimise_by_columns, minimise_by_products
+from maxmargin.solvers.sparse.l1_model import minimise_by_columns, minimise_by_products
 from maxmargin.solvers.sparse.lasso_design import DenseDesign, SparseDesign
 
 MAX_PRODUCTS = 3000
@@ -47,6 +48,13 @@ _SWEEPS, _ROUNDS = 30, 60  # of coordinate descent between two Newton steps, and
 _COLUMN_SWEEPS = 40
 _FINE = 1e-9  # share of the strength within which coordinates are called optimal
 _EPSILON = float(np.finfo(np.float64).eps)
+
+
+class Strength(NamedTuple):
+    """How much weights cost."""
+
+    l1: float
+    l2: float
 
 
 class DualPoint(NamedTuple):
@@ -145,10 +153,9 @@ class WorkingSet:
         """Find the minimum over the set; v are its correlations with what is left at the present weights."""
         design, longest = self.design, float(np.max(self.design.lengths[self.columns], initial=0.0))
         rounding = 16.0 * _EPSILON * longest * float(np.linalg.norm(design.target))
-        goal = max(_FINE * strength.l1, rounding)
+        cost, goal = Shrinkage(*strength, self.positive), max(_FINE * strength.l1, rounding)
         if self.has_products:
-            sweeps = Sweeps(self.positive, goal, _SWEEPS)
-            minimise_by_products(self.H, v.copy(), self.u, strength, sweeps, _ROUNDS)
+            minimise_by_products(self.H, v.copy(), self.u, cost, goal, _SWEEPS, _ROUNDS)
             return
         base = np.zeros(len(self.u))
         if isinstance(design, SparseDesign):
@@ -157,7 +164,7 @@ class WorkingSet:
         else:  # taken columns are centred, so that they have no share of the intercept's direction
             squares = np.einsum("ij,ij->i", self.Z, self.Z)
             columns = Columns(DenseRows(self.Z), np.arange(len(self.columns)), base, squares, base)
-        minimise_by_columns(columns, self.u, self.left(), strength, Sweeps(self.positive, goal, _COLUMN_SWEEPS))
+        minimise_by_columns(columns, self.u, self.left(), cost, goal, _COLUMN_SWEEPS)
 
 
 class LassoSearch:
