@@ -126,14 +126,14 @@ def _to_the_minimum_of_the_face(H: Matrix, v: Vector, u: Vector, cost: Shrinkage
     slope = cost.l2 * here + cost.l1 * np.sign(here) - v[face]
     try:
         factor = PositiveFactor(A)
+        minimum = here - factor.solve(slope)
+        there = np.where(minimum * here > 0.0, minimum, 0.0)
+        if not _change(A, slope, there - here) < 0.0:
+            there = _walk(factor, here, minimum)
     except np.linalg.LinAlgError:  # too singular for a step to mean anything
         return False
-    minimum = here - factor.solve(slope)
-    there = np.where(minimum * here > 0.0, minimum, 0.0)
     if not _change(A, slope, there - here) < 0.0:
-        there = _walk(factor, here, minimum)
-        if not _change(A, slope, there - here) < 0.0:
-            return False
+        return False
     u[face] = there
     v -= (there - here) @ H[face, : len(v)]
     return True
@@ -170,7 +170,7 @@ def _walk(factor: PositiveFactor, here: Vector, minimum: Vector) -> Vector:
         K[:, len(zero)] = factor.solve(unit)
         zero.append(first)
         part = K[:, : len(zero)]
-        towards = minimum - part @ np.linalg.lstsq(part[zero], minimum[zero], rcond=None)[0]
+        towards = minimum - part @ PositiveFactor(part[zero]).solve(minimum[zero])
         towards[zero] = 0.0
 
 
