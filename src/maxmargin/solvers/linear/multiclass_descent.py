@@ -25,7 +25,7 @@ from typing import ClassVar
 import numpy as np
 
 from maxmargin._loops.linear.dual_descent import shuffle_loop
-from maxmargin._loops.linear.multiclass_descent import class_epoch
+from maxmargin._loops.linear.multiclass_descent import ClassIterate, class_epoch
 from maxmargin._loops.rows import DenseRows
 from maxmargin._types import Matrix, Vector
 from maxmargin.backends.threads import StopFlag, run_until_interrupted
@@ -93,7 +93,6 @@ class _ClassDescent:
         self.squares = squares + self.scale**2
         seed = np.random.default_rng(settings.random_state).integers(1, 2**63)
         self.generator = np.array([seed], dtype=np.uint64)
-        self.work, self.moved = np.zeros((4, self.n_classes)), np.zeros(self.n_classes, dtype=np.int32)
         self.history = History()
         self.epochs = 0.0
         self.status = Status.BUDGET
@@ -102,28 +101,28 @@ class _ClassDescent:
 
     def begin(self, start: Solution | None) -> None:
         """Take the starting point."""
-        shape = (self.problem.n_rows, self.n_classes)
-        self.is_warm = start is not None and start.alpha.shape == shape
-        beta = start.alpha if start is not None and self.is_warm else np.zeros(shape)
-        self.q = shares_of(beta, self.y, self.C)
-        W = np.zeros((self.problem.source.n_features, self.n_classes))
-        self.centre, self.constant = np.zeros(self.n_classes), np.zeros(self.n_classes)
+        n, K = self.problem.n_rows, self.n_classes
+        self.is_warm = start is not None and start.alpha.shape == (n, K)
+        q = shares_of(start.alpha if start is not None and self.is_warm else np.zeros((n, K)), self.y, self.C)
+        W, constant, centre = np.zeros((self.problem.source.n_features, K)), np.zeros(K), np.zeros(K)
         if self.is_warm:
-            beta = coefficients_of(self.q, self.y, self.C)
-            W = self.problem.weights_from(beta)
-            self.constant = self.scale * np.sum(beta, axis=0)
+            beta = coefficients_of(q, self.y, self.C)
+            W, constant = self.problem.weights_from(beta), self.scale * np.sum(beta, axis=0)
             bias = np.zeros(0) if start is None or start.bias is None else np.asarray(start.bias, dtype=np.float64)
-            if self.is_free and bias.shape == (self.n_classes,):
-                self.centre = bias - self.scale * self.constant
-        self.W = np.ascontiguousarray(W.T) if self.is_dense else W
-        self.order = np.arange(shape[0])
-        self.classes = np.empty(shape, dtype=np.int32)
-        self.counts = np.empty(shape[0], dtype=np.int32)
-
-    @property
-    def weights(self) -> Matrix:
-        """W as the problem has it, d x K."""
-        return self.W.T.copy() if self.is_dense else self.W.copy()
+            if self.is_free and bias.shape == (K,):
+                centre = bias - self.scale * constant
+        self.order = np.arange(n)
+        self.at = ClassIterate(
+            q=q,
+            W=np.ascontiguousarray(W.T) if self.is_dense else W,
+            constant=constant,
+            centre=centre,
+            scale=self.scale,
+            classes=np.empty((n, K), dtype=np.int32),
+            counts=np.empty(n, dtype=np.int32),
+            work=np.zeros((4, K)),
+            moved=np.zeros(K, dtype=np.int32),
+        )
 
     def run(self, stop: StopFlag) -> None:
         """Rounds of passes, each ended by an evaluation of the gap."""
@@ -155,22 +154,7 @@ class _ClassDescent:
             shuffle_loop(self.order, active, self.generator)
             was_all = slack == np.inf
             active, worst, n_scores = class_epoch(
-                self.rows,
-                self.column,
-                self.squares,
-                self.order,
-                active,
-                slack,
-                self.classes,
-                self.counts,
-                self.q,
-                self.W,
-                self.centre,
-                self.scale,
-                self.constant,
-                self.work,
-                self.moved,
-                stop,
+                self.rows, self.column, self.squares, self.order, active, slack, self.at, stop
             )
             self.epochs += n_scores / (n * self.n_classes)
             if stop[0] or time.perf_counter() > self.end:
@@ -185,20 +169,22 @@ class _ClassDescent:
 
     def _wake(self) -> tuple[int, float]:
         """All classes of all rows, and a slack that none of them exceeds."""
-        self.classes[:] = np.arange(self.n_classes)
-        self.counts[:] = self.n_classes
+        self.at.classes[:] = np.arange(self.n_classes)
+        self.at.counts[:] = self.n_classes
         return len(self.order), np.inf
 
     def _evaluate(self) -> float:
         """The larger of relative gap and violation; the point is kept if it is the best, and the centre moves."""
-        W, b = self.weights, self.centre + self.scale * self.constant
+        q, W, constant, centre = self.at[:4]
+        W = W.T.copy() if self.is_dense else W.copy()
+        b = centre + self.scale * constant
         f = self.problem.scores(W) + b
         if self.is_free:
-            beta = balanced(self.q, self.y, self.C)
+            beta = balanced(q, self.y, self.C)
             combination, extra = self.problem.weights_from(beta), 0.0
         else:
-            beta = coefficients_of(self.q, self.y, self.C)
-            combination, extra = W, 0.5 * float(self.constant @ self.constant)
+            beta = coefficients_of(q, self.y, self.C)
+            combination, extra = W, 0.5 * float(constant @ constant)
         primal = 0.5 * float(np.vdot(W, W)) + extra + float(self.C @ self.loss.score_value(f, self.y))
         dual = float(np.sum(np.maximum(beta, 0.0))) - 0.5 * float(np.vdot(combination, combination)) - extra
         self.history.record(self.epochs, primal, dual)
@@ -207,7 +193,7 @@ class _ClassDescent:
         if self.best is None or worst < self.best[0]:
             self.best = worst, beta, W, b
         if self.is_free:  # the multiplier of the balance grows by what is still missing from it
-            self.centre += self.scale * self.constant
+            centre += self.scale * constant
         return worst
 
     def solution(self, status: Status) -> Solution:
