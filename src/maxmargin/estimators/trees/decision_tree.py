@@ -14,14 +14,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from maxmargin._types import Labels, RowIndex, Rows, Vector
 from maxmargin.errors import DataError, DataTypeError
-from maxmargin.estimators.fitting.meeting_sources import MeetsSources, block_by_block
+from maxmargin.estimators.fitting.sources import AcceptsSources, block_by_block, refuse_path, refuse_source
 from maxmargin.estimators.fitting.validation import check_same_length, check_weights, our_errors
 from maxmargin.estimators.trees.tree_text import text_of_tree
 
 _KINDS = [np.float64, np.float32, np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64]
 
 
-class DecisionTree(MeetsSources, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
+class DecisionTree(AcceptsSources, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
     """Base of the decision trees."""
 
     n_features_in_: int
@@ -119,6 +119,8 @@ class DecisionTree(MeetsSources, BaseEstimator):  # type: ignore[misc]  # scikit
 
     def _training_rows(self, X: Rows, y: Any, sample_weight: Any) -> tuple[Rows, Labels, Vector | None]:
         """Rows, a target for each, and their weights, all checked."""
+        refuse_path(self, X)
+        refuse_source(self, X)
         with our_errors():
             rows = validate_data(self, X, accept_sparse="csc", dtype=_KINDS, ensure_all_finite=False)
         _refuse_infinity(rows)

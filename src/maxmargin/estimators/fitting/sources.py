@@ -12,27 +12,27 @@ from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
-from sklearn.base import is_classifier
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin._types import Labels, Rows, Vector
 from maxmargin.data import Block
 from maxmargin.data.source import blocks
 from maxmargin.errors import DataError, DataTypeError, ParameterError
-from maxmargin.estimators.fitting.machine import all_or_nothing
-from maxmargin.estimators.fitting.running_scores import RunningAccuracy, RunningRSquared, RunningScore, check_comparable
-from maxmargin.features.carried import CarriedMap, carried_by
+from maxmargin.estimators.fitting.running_scores import (
+    RunningAccuracy,
+    RunningRSquared,
+    RunningScore,
+    check_comparable,
+)
+from maxmargin.features.carried import CarriedMap
 from maxmargin.problems import is_source
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
-class MeetsSources:
-    """Base of machines whose `fit` and `score` may be given a source alone.
-
-    Both are wrapped in every subclass: a fit has its labels in a place of its own and a score is scikit-learn's, so
-    that neither could be called without labels.
-    """
+class AcceptsSources:
+    """Base of machines that may be given a source."""
 
     _trains_on_sources: ClassVar[bool] = False
     _instead: ClassVar[str] = ""
@@ -40,17 +40,31 @@ class MeetsSources:
     feature_map_: CarriedMap | None = None
     """What expanded the rows of the training; see the machines that are trained from sources."""
 
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        if "fit" in vars(cls):
-            cls._replace("fit", _fit_of_arrays_or_source)
-        theirs = getattr(cls, "score", None)
-        if theirs is not None and theirs.__module__ != __name__:
-            cls._replace("score", _score_of_arrays_or_source)
+    def _carry(self, carried: CarriedMap | None) -> None:
+        """Keep what expanded the rows of this fit, and forget that of an earlier one."""
+        vars(self).pop("feature_map_", None)
+        if carried is not None:
+            self.feature_map_ = carried
 
-    @classmethod
-    def _replace(cls, name: str, change: Callable[[Any], Any]) -> None:
-        setattr(cls, name, change(getattr(cls, name)))
+
+class Classifier(ClassifierMixin):  # type: ignore[misc]  # scikit-learn is untyped
+    """Scikit-learn's mixin; a source may be scored as well."""
+
+    def score(self, X: Rows, y: Labels | None = None, sample_weight: Vector | None = None) -> float:
+        """Accuracy on rows X with labels y, or on a source alone, which brings its own labels and weights."""
+        if is_source(X):
+            return _score_on_source(self, X, RunningAccuracy(), y, sample_weight)
+        return float(super().score(X, _given(y), sample_weight))
+
+
+class Regressor(RegressorMixin):  # type: ignore[misc]  # scikit-learn is untyped
+    """Scikit-learn's mixin; a source may be scored as well."""
+
+    def score(self, X: Rows, y: Labels | None = None, sample_weight: Vector | None = None) -> float:
+        """R^2 on rows X with targets y, or on a source alone, which brings its own targets and weights."""
+        if is_source(X):
+            return _score_on_source(self, X, RunningRSquared(), y, sample_weight)
+        return float(super().score(X, _given(y), sample_weight))
 
 
 def block_by_block(method: Method) -> Method:
@@ -107,67 +121,32 @@ def refuse_path(estimator: Any, X: Any) -> None:
     )
 
 
-def _fit_of_arrays_or_source(fit: Callable[..., Any]) -> Callable[..., Any]:
-    """A fit that answers what is no array before it asks for labels, and keeps the map of a source."""
-
-    @functools.wraps(fit)
-    @all_or_nothing
-    def wrapped(self: Any, *args: Any, **kwargs: Any) -> Any:
-        X = args[0] if args else kwargs.get("X")
-        refuse_path(self, X)
-        if is_source(X) and not self._trains_on_sources:
-            raise DataTypeError(
-                f"{type(self).__name__} is trained on arrays and not from a source. Where all rows fit in memory, "
-                f"X, y = source.head(source.n_rows) loads them for fit(X, y). LinearSVC, LinearSVR, LogisticRegression "
-                f"and naive Bayes are trained from a source of any size.{self._instead}"
-            )
-        carried = carried_by(X)
-        try:
-            return fit(self, *args, **kwargs)
-        finally:  # after a fit of arrays within this one, too, and after Ctrl-C, which leaves what there is
-            vars(self).pop("feature_map_", None)
-            if carried is not None:
-                self.feature_map_ = carried
-
-    return wrapped
+def refuse_source(estimator: Any, X: Any) -> None:
+    """Say what to do with a source where a machine is trained on arrays."""
+    if is_source(X) and not getattr(estimator, "_trains_on_sources", False):
+        raise DataTypeError(
+            f"{type(estimator).__name__} is trained on arrays and not from a source. Where all rows fit in memory, "
+            "X, y = source.head(source.n_rows) loads them for fit(X, y). LinearSVC, LinearSVR, LogisticRegression "
+            f"and naive Bayes are trained from a source of any size.{getattr(estimator, '_instead', '')}"
+        )
 
 
-def _score_of_arrays_or_source(theirs: Callable[..., Any]) -> Callable[..., float]:
-    """scikit-learn's score, and the same number from a source."""
-
-    def score(self: Any, X: Rows, y: Labels | None = None, sample_weight: Vector | None = None) -> float:
-        """Accuracy of a classifier, R^2 of a regressor, on rows X with labels y.
-
-        Parameters
-        ----------
-        X
-            Dense or CSR rows; or a source alone, which brings its own labels and weights.
-        y
-            Labels of the rows.
-        sample_weight
-            Weight of each row.
-        """
-        if is_source(X):
-            if y is not None or sample_weight is not None:
-                raise ParameterError("a source brings its own labels and weights; give score nothing but the source.")
-            return _score_on_source(self, X)
-        if y is None:
-            raise DataError("score compares predictions with labels: give score(X, y), or a source that has labels.")
-        return float(theirs(self, X, y, sample_weight))
-
-    return score
+def _given(y: Labels | None) -> Labels:
+    if y is None:
+        raise DataError("score compares predictions with labels: give score(X, y), or a source that has labels.")
+    return y
 
 
-def _score_on_source(machine: Any, source: Any) -> float:
+def _score_on_source(machine: Any, source: Any, judge: RunningScore, y: Any, sample_weight: Any) -> float:
+    if y is not None or sample_weight is not None:
+        raise ParameterError("a source brings its own labels and weights; give score nothing but the source.")
     check_is_fitted(machine)
     if hasattr(source, "require_labels"):  # rows in memory have labels, files may have none
         source.require_labels()
     check_source_columns(machine, source)
-    classifies = is_classifier(machine)
-    judge: RunningScore = RunningAccuracy() if classifies else RunningRSquared()
     for block in pass_over(source):
-        y = np.asarray(block.y)
-        if classifies:
-            check_comparable(machine.classes_, y)
-        judge.add(machine.predict(block.X), y, block.weight)
+        labels = np.asarray(block.y)
+        if isinstance(judge, RunningAccuracy):
+            check_comparable(machine.classes_, labels)
+        judge.add(machine.predict(block.X), labels, block.weight)
     return judge.value
