@@ -15,7 +15,7 @@ from maxmargin import LinearSVC
 from maxmargin.features import HashedNGrams, KMers, Monomials, Nystroem, RandomFourier
 from maxmargin.kernels import Gaussian
 from maxmargin.models import read_record, write_record
-from tests.commands import refused, run
+from tests.command_line.commands import refused, run
 
 MAPS = {
     "fourier:gamma=0.3,n_components=60": lambda X: RandomFourier(gamma=0.3, n_components=60),

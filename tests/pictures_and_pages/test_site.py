@@ -21,7 +21,7 @@ from docs_site.sessions import on_page_markdown
 from maxmargin.cli import app
 from maxmargin.solvers.registry import SOLVERS
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 REFERENCE = sorted((ROOT / "docs" / "api").glob("*.md"))
 DOCUMENTED = {name for page in REFERENCE for name in re.findall(r"^::: (\S+)$", page.read_text(), re.MULTILINE)}
 

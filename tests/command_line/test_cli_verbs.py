@@ -16,7 +16,7 @@ from scipy import sparse
 
 import maxmargin
 from maxmargin import SVC, LinearSVC, LinearSVR
-from tests.commands import run
+from tests.command_line.commands import run
 
 
 @pytest.fixture(scope="module")

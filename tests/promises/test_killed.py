@@ -149,8 +149,8 @@ def serve() -> None:
 
 @pytest.fixture(scope="module")
 def server():
-    root = Path(__file__).parent.parent
-    program = f"import sys; sys.path.insert(0, {str(root)!r}); from tests.test_killed import serve; serve()"
+    root = Path(__file__).parents[2]
+    program = f"import sys; sys.path.insert(0, {str(root)!r}); from tests.promises.test_killed import serve; serve()"
     with subprocess.Popen(
         [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:

@@ -16,7 +16,7 @@ import sklearn.naive_bayes
 from sklearn.datasets import load_iris
 
 import maxmargin
-from tests.their_tests import copy_of, loaded, mark_exceptions, unused_exceptions
+from tests.drop_in.their_tests import copy_of, loaded, mark_exceptions, unused_exceptions
 
 EXCEPTIONS = {
     "test_gnb_check_update_with_no_data": "calls the private _update_mean_variance",

@@ -19,7 +19,7 @@ import maxmargin.evaluate
 from maxmargin import LogisticRegression
 from maxmargin.cli import app
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 CODE = re.compile(r"`([^`]+)`")
 VERBS = typer.main.get_command(app).commands

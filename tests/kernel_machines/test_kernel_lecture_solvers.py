@@ -26,8 +26,8 @@ from maxmargin.solvers.kernel.suited import _LOSSES, kernel_solvers
 from maxmargin.solvers.lectures.kernel_descent import _Descent
 from maxmargin.solvers.lectures.kernel_look import look_at
 from maxmargin.solvers.lectures.osuna import joining_rows, slopes_of
+from tests.certificates.test_hard_margin import EXERCISE_X, EXERCISE_Y
 from tests.problem_table import PROBLEMS
-from tests.test_hard_margin import EXERCISE_X, EXERCISE_Y
 
 GO = np.zeros(1, dtype=np.uint8)  # a stop flag that is never raised
 BOXED = [Hinge(), SquaredHinge(), EpsilonInsensitive(0.3), SquaredEpsilonInsensitive(0.3)]

@@ -14,7 +14,7 @@ from PIL import Image
 
 mpl.use("Agg")
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 RUNNER = ROOT / "examples" / "all_pictures.py"
 EXAMPLES = sorted(path for path in RUNNER.parent.glob("*.py") if path != RUNNER)
 TOPICS = sorted(path for path in (ROOT / "docs" / "theory").glob("*.md") if path.stem != "index")

@@ -20,8 +20,8 @@ import pytest
 
 import maxmargin
 from maxmargin.cli import app
-from tests.commands import RUN, refused, run
-from tests.test_text_parser import BAD
+from tests.command_line.commands import RUN, refused, run
+from tests.data.test_text_parser import BAD
 
 PROGRAM = [sys.executable, "-c", "from maxmargin.cli import main; main()"]
 

@@ -17,7 +17,7 @@ from docs_site.includes import LINE, with_includes
 
 import maxmargin
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
 WITH_CODE = [ROOT / "README.md", *PAGES]
 DOCUMENTS = [*WITH_CODE, ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md"]

@@ -127,7 +127,7 @@ def test_what_cannot_be_checked_is_refused(kernel, X, message):
 
 
 def test_the_code_of_the_theory_page_runs():
-    page = Path(__file__).parents[1] / "docs" / "theory" / "kernels.md"
+    page = Path(__file__).parents[2] / "docs" / "theory" / "kernels.md"
     blocks = page.read_text(encoding="utf-8").split("```python\n")[1:]
     code = "\n".join(block.split("```")[0] for block in blocks)
     exec(compile(code, page.name, "exec"), {})

@@ -13,7 +13,7 @@ import pytest
 import sklearn.tree
 
 import maxmargin
-from tests.their_tests import copy_of, loaded, mark_exceptions, unused_exceptions
+from tests.drop_in.their_tests import copy_of, loaded, mark_exceptions, unused_exceptions
 
 _ONE_TARGET = "a tree is trained on one target"
 _CRITERION = "a criterion that is not there; it is refused with the reason"

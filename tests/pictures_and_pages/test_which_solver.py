@@ -15,7 +15,7 @@ from sklearn.datasets import load_breast_cancer
 
 from maxmargin import LinearSVC
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 def seconds(cell: str) -> float:

@@ -16,7 +16,7 @@ import pytest
 import sklearn.linear_model
 
 import maxmargin
-from tests.their_tests import copy_of, loaded, mark_exceptions, unused_exceptions
+from tests.drop_in.their_tests import copy_of, loaded, mark_exceptions, unused_exceptions
 
 EXCEPTIONS = {
     # the insides of theirs

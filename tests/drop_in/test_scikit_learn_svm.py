@@ -19,7 +19,7 @@ from sklearn.datasets import load_iris
 
 import maxmargin
 from maxmargin.errors import DataError, ParameterError
-from tests.their_tests import UNKNOWN_MARK, copy_of, loaded, mark_exceptions, unused_exceptions
+from tests.drop_in.their_tests import UNKNOWN_MARK, copy_of, loaded, mark_exceptions, unused_exceptions
 
 EXCEPTIONS = {
     # LIBSVM's and LIBLINEAR's insides

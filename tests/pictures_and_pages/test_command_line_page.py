@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from maxmargin.cli import app
 
-PAGE = Path(__file__).parents[1] / "docs" / "command_line.md"
+PAGE = Path(__file__).parents[2] / "docs" / "command_line.md"
 BLOCK = re.compile(r"^```sh\n(\$ .*?)^```$", re.MULTILINE | re.DOTALL)
 EXAMPLE = re.compile(r"^\$ maxmargin (?P<words>.*)\n(?P<printed>(?:(?!\$ ).*\n)*)", re.MULTILINE)
 NUMBER = re.compile(r"[-+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?")

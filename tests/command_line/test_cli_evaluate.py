@@ -11,7 +11,7 @@ from sklearn.datasets import dump_svmlight_file
 import maxmargin
 from maxmargin import LinearSVC
 from maxmargin.evaluate import Experiment
-from tests import commands
+from tests.command_line import commands
 
 
 def run(*words, code=0):
