@@ -6,10 +6,10 @@ import math
 from pathlib import Path
 
 import pytest
-from benchmarks.solvers import case_sheet, measure, summary_sheet
-from benchmarks.solvers_clock import LEVELS, climb
-from benchmarks.solvers_primal_dual import dual_side, made, primal_side
-from benchmarks.solvers_problems import Case
+from benchmarks.solvers.clock import LEVELS, climb
+from benchmarks.solvers.main import case_sheet, measure, summary_sheet
+from benchmarks.solvers.primal_dual import dual_side, made, primal_side
+from benchmarks.solvers.problems import Case
 from docs_site.includes import with_includes
 from sklearn.datasets import load_breast_cancer
 
