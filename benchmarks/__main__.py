@@ -11,6 +11,8 @@ import itertools
 import sys
 
 MODULES = {
+    "walk": "walk",
+    "lines": "lines",
     "reference": "solvers.reference",
     "linear": "linear.main",
     "kernel": "kernel.main",
