@@ -14,6 +14,8 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
@@ -59,32 +61,28 @@ class Recorder:
 
 
 def walks() -> dict[str, Walk]:
-    """The three walks by name."""
+    """The three walks by name; the threads of this process go on being listened to."""
     recorder = Recorder()
     # A profile and not a trace: Numba tells of calls of its loops to a profile only. A thread has the one that was set
     # when it began, so this comes before the first fit makes the pools.
     threading.setprofile(recorder.hear)
     sys.setprofile(recorder.hear)
-    try:
-        from maxmargin import SVC, LinearSVC
-        from maxmargin import open as open_rows
+    from maxmargin import SVC, LinearSVC
+    from maxmargin import open as open_rows
 
-        rng = np.random.default_rng(0)
-        X = rng.normal(size=(ROWS, FEATURES))
-        y = np.where(X @ rng.normal(size=FEATURES) + rng.normal(size=ROWS) > 0.0, 1, -1)
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "rows.txt"
-            path.write_text(_libsvm_text(X, y))
-            return {
-                "SVC": recorder.walk(lambda: SVC().fit(X, y), 30),
-                "LinearSVC": recorder.walk(lambda: LinearSVC().fit(X, y), 30),
-                "LinearSVC, from a file": recorder.walk(
-                    lambda: LinearSVC(memory=MEMORY).fit(open_rows(path, memory=MEMORY)), 45
-                ),
-            }
-    finally:
-        sys.setprofile(None)
-        threading.setprofile(None)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(ROWS, FEATURES))
+    y = np.where(X @ rng.normal(size=FEATURES) + rng.normal(size=ROWS) > 0.0, 1, -1)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "rows.txt"
+        path.write_text(_libsvm_text(X, y))
+        return {
+            "SVC": recorder.walk(lambda: SVC().fit(X, y), 30),
+            "LinearSVC": recorder.walk(lambda: LinearSVC().fit(X, y), 30),
+            "LinearSVC, from a file": recorder.walk(
+                lambda: LinearSVC(memory=MEMORY).fit(open_rows(path, memory=MEMORY)), 45
+            ),
+        }
 
 
 def _libsvm_text(X: np.ndarray, y: np.ndarray) -> str:
@@ -97,7 +95,8 @@ def main(arguments: Sequence[str] = ()) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks walk", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--brief", action="store_true", help="the table alone")
     asked = parser.parse_args(arguments)
-    found = walks()
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as child:
+        found = child.submit(walks).result()
     sheet = Sheet("Files that a fit passes through", ("case", "files", "lines in them", "goal", "reached"))
     console = Console(width=150)
     for name, (functions, goal) in found.items():
