@@ -14,13 +14,32 @@ os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(tempfile.gettempdir()) / f"max
 os.environ.setdefault("MPLBACKEND", "Agg")
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell makes its background jobs deaf to Ctrl-C
 
+WORKERS = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+"""Processes that run tests side by side."""
+if WORKERS > 1:
+    # Threads of BLAS and OpenMP wait by spinning, and take the core that another worker needs. They read this as they
+    # are loaded.
+    os.environ.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")
+
 import numpy as np  # noqa: E402 - after the environment is set
 import pytest  # noqa: E402 - likewise
 from hypothesis import settings  # noqa: E402 - likewise
 
+from maxmargin.backends.threads import at_most, cores  # noqa: E402 - likewise
+
 # The same examples in every run, and no deadline: a busy machine is not a failure.
 settings.register_profile("maxmargin", deadline=None, derandomize=True)
 settings.load_profile("maxmargin")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _share_of_the_cores():
+    """Beside other workers n_jobs=None is a share of the cores, but never one: threads are part of what is tested."""
+    if WORKERS == 1:
+        yield
+        return
+    with at_most(max(2, cores() // WORKERS)):
+        yield
 
 
 @pytest.fixture
