@@ -9,7 +9,8 @@ from maxmargin.data import ArraySource
 from maxmargin.data.passes import Passes
 from maxmargin.data.row_products import RowProducts
 from maxmargin.solvers.common.sampling import long_rows, sampled
-from maxmargin.solvers.linear.newton_directions import _by_features, _ByRows, _Conjugate
+from maxmargin.solvers.linear import newton_directions
+from maxmargin.solvers.linear.newton_directions import Directions
 
 N, D = 60, 9
 
@@ -21,17 +22,22 @@ def _system(X, c, scale):
     return np.block([[np.eye(X.shape[1]) + X.T @ (c[:, None] * X), edge[:, None]], [edge[None], np.array([[corner]])]])
 
 
-def _ways(passes, scale, c):
-    active = np.flatnonzero(c)
-    yield "features", _by_features(passes, scale, c, False)
-    yield "rows", _ByRows(passes, scale, RowProducts(passes, 2 * N), active, c[active])
-    yield "conjugate", _Conjugate(passes, scale, active, c)
+WAYS = {"by features": (10**9, 0), "by rows": (0, 10**9), "conjugate gradients": (0, 0)}
+"""Features and rows up to which the first two ways are taken, so that each is taken once."""
+
+
+@pytest.fixture(params=WAYS)
+def way(request, monkeypatch):
+    features, rows = WAYS[request.param]
+    monkeypatch.setattr(newton_directions, "MAX_FACTORED", features)
+    monkeypatch.setattr(newton_directions, "_MAX_PRODUCTS", rows)
+    return request.param
 
 
 @pytest.mark.parametrize("scale", [np.inf, 1.0, 30.0, 0.0])
 @pytest.mark.parametrize("layout", [np.asarray, sparse.csr_matrix, np.float32], ids=["dense", "sparse", "float32"])
 @pytest.mark.parametrize("n_active", [1, 5, N])
-def test_all_ways_solve_the_equations(scale, layout, n_active, rng):
+def test_all_ways_solve_the_equations(way, scale, layout, n_active, rng):
     X = rng.normal(size=(N, D)).astype(np.float32).astype(np.float64)
     c = np.zeros(N)
     c[rng.permutation(N)[:n_active]] = rng.uniform(0.1, 10.0, n_active)
@@ -39,18 +45,16 @@ def test_all_ways_solve_the_equations(scale, layout, n_active, rng):
     bias_gradient = float(rng.normal()) if scale > 0.0 else 0.0
     expected = np.linalg.solve(_system(X, c, scale), -np.append(gradient, bias_gradient))
     passes = Passes(ArraySource(layout(X), np.ones(N), np.ones(N)))
-    for way, directions in _ways(passes, scale, c):
-        p, t = directions.solve(gradient, bias_gradient, 1e-28)
-        assert_allclose(np.append(p, t), expected, rtol=1e-6, atol=1e-8, err_msg=way)
+    p, t = Directions(passes, scale).solve(c, gradient, bias_gradient, 1e-28)
+    assert_allclose(np.append(p, t), expected, rtol=1e-6, atol=1e-8)
 
 
-def test_a_free_intercept_without_curvature_stays(rng):
+def test_a_free_intercept_without_curvature_stays(way, rng):
     passes = Passes(ArraySource(rng.normal(size=(N, D)), np.ones(N), np.ones(N)))
     gradient = rng.normal(size=D)
-    for way, directions in _ways(passes, np.inf, np.zeros(N)):
-        p, t = directions.solve(gradient, 1e-9, 1e-28)
-        assert t == 0.0, way
-        assert_allclose(p, -gradient, err_msg=way)
+    p, t = Directions(passes, np.inf).solve(np.zeros(N), gradient, 1e-9, 1e-28)
+    assert t == 0.0
+    assert_allclose(p, -gradient)
 
 
 def test_products_of_rows_survive_growth_and_forgetting(rng):
