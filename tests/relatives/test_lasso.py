@@ -241,7 +241,7 @@ def test_too_many_columns_for_their_products_are_swept_one_by_one(penalty, kind,
     monkeypatch.setattr(lasso_working_set, "MAX_PRODUCTS", 5)
     swept = LassoDescent(1e-5).solve(problem)
     assert swept.status is Status.CONVERGED
-    assert_allclose(swept.weights, whole.weights, atol=1e-2)
+    assert_allclose(swept.weights, whole.weights, atol=1e-4)
     assert assess(problem, swept.alpha, swept.weights, swept.bias).gap <= 1e-5 * whole.history.primal[-1]
 
 
@@ -249,11 +249,13 @@ def test_too_many_columns_for_their_products_are_swept_one_by_one(penalty, kind,
 @pytest.mark.parametrize("most", [8, 15, 25])
 def test_a_path_may_lose_its_products_and_form_them_again(most, kind, monkeypatch):
     X, y = WIDE
-    expected = lasso_path(kind(X), y, alphas=30, eps=1e-2, tol=1e-6)
+    expected = lasso_path(kind(X), y, alphas=30, eps=1e-2, tol=1e-9)
     monkeypatch.setattr(lasso_working_set, "MAX_PRODUCTS", most)
-    found = lasso_path(kind(X), y, alphas=30, eps=1e-2, tol=1e-6)
-    assert np.all(np.isfinite(found.dual_gaps))
-    assert_allclose(found.coefs, expected.coefs, atol=1e-1)
+    found = lasso_path(kind(X), y, alphas=30, eps=1e-2, tol=1e-9)
+    residuals = y[:, None] - X @ found.coefs - found.intercepts
+    primal = np.sum(residuals**2, axis=0) / (2 * len(y)) + found.alphas * np.sum(np.abs(found.coefs), axis=0)
+    assert np.all(found.dual_gaps <= 1e-9 * primal)
+    assert_allclose(found.coefs, expected.coefs, atol=1e-5)
 
 
 @pytest.mark.parametrize("positive", [False, True])
@@ -276,11 +278,10 @@ def test_screened_columns_have_no_weight_at_the_optimum(positive):
 
 
 def test_the_dual_value_never_falls():
-    X, y = WIDE
-    search = Search(design_of(X, y, np.full(len(y), 1 / len(y)), free=True))
-    search.run(Strength(0.01 * search.largest, 0.0), 1e-12)
-    assert len(search.history) > 2
-    assert np.all(np.diff(search.history.dual) >= 0.0)
+    X, y = make_regression(400, 300, n_informative=150, noise=5.0, random_state=2)
+    dual = LassoDescent(1e-8).solve(problem_of(X, y, L1(0.01 * largest_alpha(X, y)))).history.dual
+    assert len(dual) > 4
+    assert np.all(np.diff(dual) >= 0.0)
 
 
 def test_the_solver_refuses_what_it_cannot_do():
