@@ -17,7 +17,7 @@ from maxmargin import SVC, SVR, NuSVC
 from maxmargin.certificates import assess
 from maxmargin.data import ArraySource
 from maxmargin.errors import NotConvergedWarning, ParameterError
-from maxmargin.kernels import Gaussian, Linear, Precomputed, Sigmoid
+from maxmargin.kernels import Gaussian, Linear, Precomputed, Sigmoid, as_kernel
 from maxmargin.losses import EpsilonInsensitive, Hinge, MarginLoss, Squared, SquaredEpsilonInsensitive, SquaredHinge
 from maxmargin.problems import Intercept, KernelProblem, LinearProblem, Status
 from maxmargin.solvers import QP, SMO
@@ -201,16 +201,21 @@ def test_the_row_that_was_used_longest_ago_gives_way(rng):
 
 @pytest.mark.parametrize("intercept", [Intercept.FREE, Intercept.NONE], ids=name)
 def test_a_cache_of_any_size_gives_the_same_steps(intercept, rng):
-    problem = noisy_problem(rng, n=600, C=10.0, intercept=intercept)
-    ascents = [_Steps(problem, SMO(memory=memory), None) for memory in (None, 4 * 600 * 40, 4 * 600 * 3)]
-    for ascent in ascents:
-        ascent.run(GO)
-        assert ascent.status is Status.CONVERGED
-        assert ascent.steps == ascents[0].steps
-        assert_allclose(ascent.all.beta, ascents[0].all.beta, atol=1e-9)
-    computed = [ascent.cache.computed for ascent in ascents]
-    assert computed[0] <= 3 * 600
-    assert computed[0] < computed[1] < computed[2]  # what does not fit is computed again
+    problem, asked = noisy_problem(rng, n=600, C=10.0, intercept=intercept), []
+
+    def counted(A, B):
+        asked[-1] += len(A) * len(B)
+        return Gaussian(0.5)(A, B)
+
+    solutions = []
+    for memory in (None, 4 * 600 * 40, 4 * 600 * 3):
+        asked.append(0)
+        solutions.append(SMO(memory=memory).solve(replace(problem, kernel=as_kernel(counted))))
+        assert solutions[-1].status is Status.CONVERGED
+        assert solutions[-1].passes == solutions[0].passes
+        assert_allclose(solutions[-1].alpha, solutions[0].alpha, atol=1e-9)
+    assert asked[0] <= 4 * 600**2  # each row once, the scores at the beginning and at the end
+    assert asked[0] < asked[1] < asked[2]  # what does not fit is computed again
 
 
 def test_the_cache_keeps_to_its_memory(rng):
