@@ -198,6 +198,7 @@ INTERRUPTED = textwrap.dedent("""
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends a POSIX signal to a child process")
 @pytest.mark.parametrize("solver", ["dcd", "subgradient"])
+@pytest.mark.alone
 def test_ctrl_c_ends_all_classes_at_once_and_leaves_the_rest_untrained(solver):
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", INTERRUPTED, solver], capture_output=True, text=True, timeout=120

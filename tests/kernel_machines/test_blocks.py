@@ -234,6 +234,7 @@ def test_a_fit_ends_within_max_iter_and_max_seconds(n):
 
 
 @pytest.mark.parametrize("n", [400, 1000, 3000])
+@pytest.mark.alone
 def test_ctrl_c_ends_a_fit_within_a_second_and_leaves_an_answer(n):
     """A linear kernel of rank 6 and a huge cost: pair steps would go on for minutes."""
     X, f = _rows(n)

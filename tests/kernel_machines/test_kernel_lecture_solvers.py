@@ -474,6 +474,7 @@ def test_max_iter_counts_passes_and_the_estimator_says_that_it_was_too_short(sol
 
 @pytest.mark.parametrize("ending", ["seconds", "interrupt"])
 @pytest.mark.parametrize("solver", [SimpleSMO(), Osuna(joining=2), KernelDescent()], ids=name)
+@pytest.mark.alone
 def test_a_search_that_is_ended_early_keeps_a_certified_answer(solver, ending, rng):
     intercept = Intercept.NONE if solver.name == "dcd" else Intercept.FREE
     problem = small_problem(rng, n=400, C=1e5, intercept=intercept, kernel=Gaussian(0.05))

@@ -337,6 +337,7 @@ def test_max_iter_counts_pair_steps(steps, rng):
 
 @pytest.mark.parametrize("n", [300, 1500])  # in this thread, and in another
 @pytest.mark.parametrize("ending", ["seconds", "interrupt"])
+@pytest.mark.alone
 def test_a_search_that_is_ended_early_keeps_a_certified_answer(ending, n, rng):
     problem = noisy_problem(rng, n=n, C=1e6, kernel=Gaussian(0.02))
     SMO(max_iter=1).solve(problem)  # compiles
@@ -355,6 +356,7 @@ def test_a_search_that_is_ended_early_keeps_a_certified_answer(ending, n, rng):
     assert assess(problem, solution.alpha, None, None).dual > 0.0
 
 
+@pytest.mark.alone
 def test_ctrl_c_leaves_the_estimator_fitted(rng):
     problem = noisy_problem(rng, n=800)
     X, y = problem.source.X, problem.targets

@@ -353,6 +353,7 @@ def test_a_budget_of_one_leaves_a_feasible_point(solver, rng):
 @pytest.mark.parametrize(
     "solver", [MulticlassDescent(), MulticlassInterior()], ids=lambda solver: type(solver).__name__
 )
+@pytest.mark.alone
 def test_budgets_of_time_and_interrupts_keep_the_answer_so_far(solver, rng):
     X, y = blobs(rng, 3000, 20, 8)
     problem = problem_of(X, y, 1e4, Intercept.FREE)

@@ -447,6 +447,7 @@ def test_weight_two_is_the_row_twice_within_the_gap(solver, rng):
 
 
 @pytest.mark.parametrize("solver", [*PRIMAL, Pairs()], ids=name)
+@pytest.mark.alone
 def test_max_seconds_ends_the_search_with_a_certified_answer(solver, rng):
     problem = small_problem(rng, C=1e4)
     solver.solve(replace(problem, C=1e-3))  # compiles
@@ -458,6 +459,7 @@ def test_max_seconds_ends_the_search_with_a_certified_answer(solver, rng):
 
 
 @pytest.mark.parametrize("solver", [Subgradient(), Pegasos(), Pairs()], ids=name)
+@pytest.mark.alone
 def test_an_interrupt_keeps_the_answer_so_far(solver, rng):
     problem = small_problem(rng, C=1e4)
     solver.solve(replace(problem, C=1e-3))  # compiles

@@ -25,6 +25,8 @@ from maxmargin.solvers.lectures.visited import pieces
 from maxmargin.solvers.linear.automatic import Automatic
 from maxmargin.solvers.reference.interior_point import is_hopeless
 
+pytestmark = pytest.mark.alone
+
 LIMIT = 0.1
 ENOUGH = 1.5
 """Seconds of all cores together for LIMIT and one unit of work; every fit below takes far longer to its end.

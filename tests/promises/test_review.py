@@ -167,6 +167,7 @@ class Slow(Solver):
 
 
 @pytest.mark.parametrize("n_jobs", [1, 3])
+@pytest.mark.alone
 def test_the_seconds_are_those_of_the_whole_fit(n_jobs):
     Slow.given.clear()
     rows = np.resize(X, (600, X.shape[1]))  # fewer would be solved one after the other by any number of threads

@@ -295,6 +295,7 @@ def test_a_saved_model_is_verified_from_the_source(tmp_path):
 
 
 @pytest.mark.parametrize("stream", STREAMS)
+@pytest.mark.alone
 def test_a_budget_ends_the_fit_with_an_honest_certificate(stream):
     X, y = table(n=2000, d=20)
     with pytest.warns(NotConvergedWarning, match="BUDGET"):
@@ -309,6 +310,7 @@ def test_a_budget_ends_the_fit_with_an_honest_certificate(stream):
 
 
 @pytest.mark.parametrize("stream", STREAMS)
+@pytest.mark.alone
 def test_control_c_leaves_a_certified_model(stream):
     X, y = table(n=200_000, d=20)
     model = LinearSVC(C=10.0, tol=1e-12, stream=stream, memory=a_tenth(X))
