@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
+from maxmargin._loops.loss_curve import Curve
 from maxmargin._types import Labels, Matrix, Rows, Vector
 from maxmargin.data import ArraySource, Block, as_double, as_rows
 from maxmargin.errors import DataError, DataTypeError
@@ -103,6 +104,13 @@ class StreamedProblem:
     def loss(self) -> Loss:
         """The loss of every row."""
         return self.first.loss
+
+    @property
+    def curve(self) -> Curve:
+        """The loss as compiled loops know it; for problems with one that they do know."""
+        curve = self.loss.curve
+        assert curve is not None
+        return curve
 
     @property
     def intercept(self) -> Intercept:

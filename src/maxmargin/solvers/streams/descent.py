@@ -25,10 +25,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from maxmargin._loops.curves import HINGE, TUBE
 from maxmargin._types import Vector
 from maxmargin.problems import StreamedProblem
-from maxmargin.solvers.common.curve import curve_of
 from maxmargin.solvers.linear.multipliers import GROWTH, MUCH, PATIENCE, RANGE, SHORT, SOFTENED
 from maxmargin.solvers.linear.newton import SMALLER
 from maxmargin.solvers.linear.newton_directions import ByFeatures, rows_for_one
@@ -55,8 +53,8 @@ class StreamedDescent:
     def __init__(self, problem: StreamedProblem, p: int, w: Vector, b: float, dual: float, share: float):
         self.problem, self.p, self.w, self.b = problem, p, w, b
         self.scale = problem.intercept.scale
-        self.curve = curve_of(problem.loss)
-        self.has_kinks = self.curve.code in (HINGE, TUBE)
+        self.curve = problem.curve
+        self.has_kinks = self.curve.has_kinks
         self.height = float(np.std(problem.targets)) or 1.0 if problem.is_regression else 1.0
         self.sigma, self.cost, self.every = 1.0 / self.height, 1.0, 1
         self.is_close = self.is_begun = False
