@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import expit, xlogy
 
-from maxmargin._loops.linear.logistic_step import logistic_step, share
+from maxmargin._loops.coordinate_steps import logistic_step, share
 from maxmargin._loops.streams.steps import _logistic_minimum
 from maxmargin.certificates import assess
 from maxmargin.data import ArraySource

@@ -14,7 +14,6 @@ from maxmargin.data.passes import Passes
 from maxmargin.errors import NotConvergedWarning
 from maxmargin.estimators.fitting import checkpoints
 from maxmargin.losses import EpsilonInsensitive, Hinge, Logistic, SquaredEpsilonInsensitive, SquaredHinge
-from maxmargin.solvers.common.curve import curve_of
 from maxmargin.solvers.streams import newton as stream_newton
 from maxmargin.solvers.streams import training as stream_training
 from maxmargin.solvers.streams.cached_loops import CachedLoops
@@ -149,7 +148,7 @@ def test_sums_over_blocks_are_those_over_all_rows(loss, layout):
         found = Sums.of(5, len(further))
         for part in rows:
             passes = Passes(ArraySource(layout(X[part]), y[part], C[part]))
-            found.add(passes, y[part], C[part], beta[part].copy(), curve_of(loss), asked)
+            found.add(passes, y[part], C[part], beta[part].copy(), loss.curve, asked)
         return found
 
     whole, parts = sums([np.arange(90)]), sums(np.array_split(np.arange(90), 7))
@@ -168,7 +167,7 @@ def test_sums_over_blocks_are_those_over_all_rows(loss, layout):
 
 def sums_at(X, y, C, beta, loss, asked):
     found = Sums.of(X.shape[1], len(asked.further))
-    found.add(Passes(ArraySource(X, y, C)), y, C, beta.copy(), curve_of(loss), asked)
+    found.add(Passes(ArraySource(X, y, C)), y, C, beta.copy(), loss.curve, asked)
     return found
 
 
@@ -177,7 +176,7 @@ def test_centres_that_move_are_the_slopes_and_a_last_question_does_nothing_else(
     C, beta = np.ones(240), 0.5 * y.astype(np.float64)
     asked = Question(np.ones(8), 0.0, 3.0, moved_from=1.0, is_last=True)
     found = Sums.of(8, 0)
-    found.add(Passes(ArraySource(X, y, C)), y.astype(np.float64), C, beta, curve_of(Hinge()), asked)
+    found.add(Passes(ArraySource(X, y, C)), y.astype(np.float64), C, beta, Hinge().curve, asked)
     share = np.clip(0.5 + 1.0 - y * (X @ np.ones(8)), 0.0, 1.0)
     assert_allclose(beta, y * share, atol=1e-12)
     assert found.n_active == 0
@@ -190,7 +189,7 @@ def test_where_all_rows_are_kept_few_steps_end_where_the_gradient_vanishes(loss,
     rng = np.random.default_rng(0)
     X, C = rng.normal(size=(90, 5)) * np.logspace(-2.0, 2.0, 5), rng.uniform(0.1, 5.0, 90)
     y = np.sign(X[:, 4] + 50.0 * rng.normal(size=90)) if isinstance(loss, Hinge) else rng.normal(size=90)
-    beta, curve = np.zeros(90), curve_of(loss)._replace(sigma=2.0)
+    beta, curve = np.zeros(90), loss.curve._replace(sigma=2.0)
     stiff, has_intercept = (scale**-2.0 if scale > 0.0 else 0.0), scale > 0.0
     w, b = np.zeros(5), 0.0
     for _ in range(4):

@@ -29,13 +29,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from maxmargin._types import Vector
+from maxmargin._loops.loss_curve import Curve
 from maxmargin.data.passes import Passes
 from maxmargin.errors import ParameterError
 from maxmargin.losses import EpsilonInsensitive, Hinge
 from maxmargin.penalties import L2
 from maxmargin.problems import LinearProblem, Problem, Solution, Status
-from maxmargin.solvers.common.curve import Curve, curve_of
 from maxmargin.solvers.common.sampling import sample_of
 from maxmargin.solvers.common.solver import Solver
 from maxmargin.solvers.linear.newton_descent import Descent
@@ -46,6 +45,7 @@ SOFTENED = 0.03  # the factor on sigma where kinks stop step after step
 SHORT, PATIENCE = 0.001, 15
 MUCH = 10.0  # times the gap: multipliers are not given up for such worse ones
 RANGE = 1e12  # of sigma, either way from the first
+_HAIR = 1e-9  # slopes so near to an end are at it
 _SAMPLE_TOL = 1e-2
 _MAX_STEPS = 1000
 
@@ -85,7 +85,8 @@ class Multipliers(Solver):
         u = -problem.coefficients(start.alpha) / problem.costs
         descent.curve = descent.curve._replace(centre=u)
         descent.look()
-        is_free = (np.abs(u) > 1e-9) & (np.abs(u) < 1.0 - 1e-9)
+        slope = descent.curve.turned(u, problem.targets)
+        is_free = (np.abs(u) > _HAIR) & (slope > descent.curve.low + _HAIR) & (slope < descent.curve.high - _HAIR)
         off = problem.loss.score_value(descent.f + descent.b, problem.targets)[is_free]
         if len(off):
             typical = max(float(np.sqrt(np.mean(np.square(off)))), 1e-6 * _height(problem))
@@ -135,14 +136,14 @@ class Multipliers(Solver):
 
 def _height(problem: LinearProblem) -> float:
     """Size of a score: 1 for margins, the spread of the targets for a tube."""
-    return 1.0 if isinstance(problem.loss, Hinge) else float(np.std(problem.targets)) or 1.0
+    return 1.0 if problem.curve.is_margin else float(np.std(problem.targets)) or 1.0
 
 
 def _untouched(problem: LinearProblem) -> Curve:
     """The first smooth problem: centres in the middle, and kinks rounded off over the size of a score."""
-    is_hinge = isinstance(problem.loss, Hinge)
-    centre: Vector = -0.5 * problem.targets if is_hinge else np.zeros(problem.n_rows)
-    return curve_of(problem.loss)._replace(sigma=1.0 / _height(problem), centre=centre)
+    curve = problem.curve
+    middle = np.full(problem.n_rows, 0.5 * (curve.low + curve.high))
+    return curve._replace(sigma=1.0 / _height(problem), centre=curve.turned(middle, problem.targets))
 
 
 def _move_centres(descent: Descent, growth: float) -> float:

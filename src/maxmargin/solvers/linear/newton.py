@@ -22,7 +22,6 @@ from maxmargin.losses import Logistic, Squared, SquaredEpsilonInsensitive, Squar
 from maxmargin.penalties import L2
 from maxmargin.problems import History, LinearProblem, Problem, Solution, Status
 from maxmargin.problems.solution import listening
-from maxmargin.solvers.common.curve import curve_of
 from maxmargin.solvers.common.sampling import sample_of
 from maxmargin.solvers.common.solver import Solver
 from maxmargin.solvers.linear.newton_descent import Descent
@@ -57,7 +56,7 @@ class Newton(Solver):
             )
         assert isinstance(problem, LinearProblem)
         end = np.inf if self.max_seconds is None else time.perf_counter() + self.max_seconds
-        descent = Descent(problem, Passes(problem.source, self.n_jobs), curve_of(problem.loss))
+        descent = Descent(problem, Passes(problem.source, self.n_jobs), problem.curve)
         descent.begin(start.weights if start is not None else self._weights_of_sample(problem))
         return descent.solution(self._run(descent, end), self.name)
 

@@ -24,14 +24,14 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin._loops.curves import line_loop, look_loop
+from maxmargin._loops.curves import evaluate_loop, line_loop
+from maxmargin._loops.loss_curve import Curve
 from maxmargin._types import Vector
 from maxmargin.backends.threads import over_ranges
 from maxmargin.certificates import assess
 from maxmargin.data.passes import Passes
 from maxmargin.losses import DualBox
 from maxmargin.problems import History, LinearProblem, Solution, Status
-from maxmargin.solvers.common.curve import Curve
 from maxmargin.solvers.common.feasible import balanced
 from maxmargin.solvers.common.step_length import step_length
 from maxmargin.solvers.linear.newton_directions import Directions
@@ -75,9 +75,10 @@ class Descent:
         """Everything that follows from w and its scores: best intercept, slopes, gradient, primal and dual."""
         if np.isinf(self.scale):
             self._settle_intercept()
+        numbers = tuple(self.curve)
         parts = self._sums(
-            lambda first, last: look_loop(
-                *self.curve, self.f, self.b, self.y, self.C, first, last, self.slope, self.curvature
+            lambda first, last: evaluate_loop(
+                numbers, self.f, self.b, self.y, self.C, first, last, self.slope, self.curvature
             )
         )
         loss, conjugate, total = (float(sum(part[k] for part in parts)) for k in range(3))
@@ -161,10 +162,9 @@ class Descent:
 
     def _slopes_along(self, along: Vector, factor: float, shift: float, t: float) -> list[float]:
         """Derivatives in t of the loss at scores f + b + t (factor along + shift)."""
+        numbers = tuple(self.curve)
         return self._added(
-            lambda first, last: line_loop(
-                *self.curve, self.f, self.b, along, factor, shift, t, self.y, self.C, first, last
-            )
+            lambda first, last: line_loop(numbers, self.f, self.b, along, factor, shift, t, self.y, self.C, first, last)
         )
 
     def _multipliers(self, beta: Vector) -> Vector:

@@ -25,10 +25,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from maxmargin._loops.curves import HINGE, TUBE
 from maxmargin._types import Vector
 from maxmargin.problems import SharedRows
-from maxmargin.solvers.common.curve import curve_of
 from maxmargin.solvers.linear.multipliers import GROWTH, MUCH, PATIENCE, RANGE, SHORT, SOFTENED
 from maxmargin.solvers.linear.newton import SMALLER
 from maxmargin.solvers.linear.newton_directions import ByFeatures, rows_for_one
@@ -55,8 +53,8 @@ class StreamedDescent:
     def __init__(self, shared: SharedRows, p: int, w: Vector, b: float, dual: float, share: float):
         self.shared, self.p, self.w, self.b = shared, p, w, b
         self.scale = shared.intercept.scale
-        self.curve = curve_of(shared.loss)
-        self.has_kinks = self.curve.code in (HINGE, TUBE)
+        self.curve = shared.curve
+        self.has_kinks = self.curve.has_kinks
         self.height = float(np.std(shared.targets)) or 1.0 if shared.is_regression else 1.0
         self.sigma, self.cost, self.every = 1.0 / self.height, 1.0, 1
         self.is_close = self.is_begun = False

@@ -17,10 +17,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from maxmargin._loops.curves import line_loop, look_loop
+from maxmargin._loops.curves import evaluate_loop, line_loop
+from maxmargin._loops.loss_curve import Curve
 from maxmargin._types import Matrix, Vector
 from maxmargin.data.passes import Passes
-from maxmargin.solvers.common.curve import Curve
 from maxmargin.solvers.common.sampling import long_rows, sampled
 from maxmargin.solvers.streams.kept import Kept, nearest
 
@@ -81,13 +81,13 @@ class Sums:
         curve = curve._replace(centre=-beta / C)
         if asked.moved_from is not None:
             first = curve._replace(sigma=asked.moved_from)
-            look_loop(*first, f, asked.b, y, C, 0, n, slope, curvature)
+            evaluate_loop(tuple(first), f, asked.b, y, C, 0, n, slope, curvature)
             np.negative(slope, out=beta)
             curve = curve._replace(centre=slope / C)
         if asked.is_last:
             return
         curve = curve._replace(sigma=asked.sigma)
-        loss, conjugate, total, violation = look_loop(*curve, f, asked.b, y, C, 0, n, slope, curvature)
+        loss, conjugate, total, violation = evaluate_loop(tuple(curve), f, asked.b, y, C, 0, n, slope, curvature)
         self.loss += loss
         self.conjugate += conjugate
         self.surplus -= total
@@ -99,7 +99,7 @@ class Sums:
         if asked.p is not None:
             moved = rows.scores(asked.p)
             for k, t in enumerate(asked.further):
-                self.along[k] += line_loop(*curve, f, asked.b, moved, 1.0, asked.shift, t, y, C, 0, n)[0]
+                self.along[k] += line_loop(tuple(curve), f, asked.b, moved, 1.0, asked.shift, t, y, C, 0, n)[0]
 
     def add_sums(self, other: Sums) -> None:
         """The rows of another thread."""

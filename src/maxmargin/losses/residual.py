@@ -1,4 +1,4 @@
-"""Losses of a residual that forgive what is smaller than epsilon, and the absolute value, which forgives nothing."""
+"""Losses of the residual f - y: squared, absolute, and those that forgive what is smaller than epsilon."""
 
 from __future__ import annotations
 
@@ -10,6 +10,31 @@ import numpy as np
 from maxmargin._types import Vector
 from maxmargin.errors import ParameterError
 from maxmargin.losses.base import DualBox, ResidualLoss
+
+
+@dataclass(frozen=True)
+class Squared(ResidualLoss):
+    """l(r) = r^2 / 2;  l*(u) = u^2 / 2."""
+
+    name: ClassVar[str] = "squared"
+    formula: ClassVar[str] = "1/2 (f_i - y_i)^2"
+
+    def value(self, z: Vector) -> Vector:
+        """r^2 / 2."""
+        return np.square(z) / 2.0
+
+    def subgradient(self, z: Vector) -> Vector:
+        """The residual itself."""
+        return np.array(z, dtype=np.float64)
+
+    def conjugate(self, u: Vector) -> Vector:
+        """u^2 / 2."""
+        return np.square(u) / 2.0
+
+    def dual_box(self, C: Vector) -> DualBox:
+        """No bounds; 1 / C added to the diagonal of the kernel matrix."""
+        zero = np.zeros_like(C)
+        return DualBox(np.full_like(C, -np.inf), np.full_like(C, np.inf), zero, zero, 1.0 / C)
 
 
 def _check_epsilon(epsilon: float) -> None:
@@ -39,31 +64,9 @@ class EpsilonInsensitive(ResidualLoss):
         """The sign of the residual outside the tube, 0 in it and on its walls."""
         return np.where(np.abs(z) > self.epsilon, np.sign(z), 0.0)
 
-    def subdifferential(self, z: Vector) -> tuple[Vector, Vector]:
-        """[-1, 0] on the lower wall, [0, 1] on the upper one, one number elsewhere."""
-        e = self.epsilon
-        low = np.where(z <= -e, -1.0, np.where(z > e, 1.0, 0.0))
-        high = np.where(z >= e, 1.0, np.where(z < -e, -1.0, 0.0))
-        return low, high
-
-    def curvature(self, z: Vector) -> Vector:
-        """0: three straight pieces."""
-        return np.zeros_like(z)
-
-    def score_kinks(self, y: Vector) -> list[Vector]:
-        """The walls of the tube."""
-        return [y - self.epsilon, y + self.epsilon]
-
     def conjugate(self, u: Vector) -> Vector:
         """Equal to epsilon |u| on [-1, 1], infinite elsewhere."""
         return np.where(np.abs(u) <= 1.0, self.epsilon * np.abs(u), np.inf)
-
-    def conjugate_subdifferential(self, u: Vector) -> tuple[Vector, Vector]:
-        """The wall on the side of u; everything outside it at |u| = 1; the whole tube at u = 0."""
-        e = self.epsilon
-        low = np.where(u <= -1.0, -np.inf, np.where(u > 0.0, e, -e))
-        high = np.where(u >= 1.0, np.inf, np.where(u < 0.0, -e, e))
-        return low, high
 
     def dual_box(self, C: Vector) -> DualBox:
         """-C <= alpha <= C, minus epsilon |alpha|."""
@@ -90,27 +93,9 @@ class SquaredEpsilonInsensitive(ResidualLoss):
         """Twice what stands out of the tube, with its sign."""
         return 2.0 * np.sign(z) * np.maximum(0.0, np.abs(z) - self.epsilon)
 
-    def subdifferential(self, z: Vector) -> tuple[Vector, Vector]:
-        """The derivative, twice: the curve is smooth."""
-        slope = self.subgradient(z)
-        return slope, slope
-
-    def curvature(self, z: Vector) -> Vector:
-        """2 outside the tube, 0 in it."""
-        return np.where(np.abs(z) > self.epsilon, 2.0, 0.0)
-
-    def score_kinks(self, y: Vector) -> list[Vector]:
-        """The walls of the tube, where the curve bends."""
-        return [y - self.epsilon, y + self.epsilon]
-
     def conjugate(self, u: Vector) -> Vector:
         """Equal to epsilon |u| + u^2 / 4."""
         return self.epsilon * np.abs(u) + np.square(u) / 4.0
-
-    def conjugate_subdifferential(self, u: Vector) -> tuple[Vector, Vector]:
-        """The wall on the side of u plus u / 2; the whole tube at u = 0."""
-        e = self.epsilon
-        return u / 2.0 + np.where(u > 0.0, e, -e), u / 2.0 + np.where(u < 0.0, -e, e)
 
     def dual_box(self, C: Vector) -> DualBox:
         """No bounds, minus epsilon |alpha|, and 1 / (2 C) added to the diagonal of the kernel matrix."""
