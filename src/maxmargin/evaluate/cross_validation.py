@@ -14,40 +14,27 @@ standard error.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
-from sklearn import model_selection
-from sklearn.base import clone, is_classifier
+from sklearn.base import is_classifier
 
 from maxmargin._types import Labels, RowIndex, Rows, Vector
-from maxmargin.errors import DataError, MaxMarginError, ParameterError
-from maxmargin.estimators.fitting.validation import check_weights
+from maxmargin.errors import DataError
 from maxmargin.evaluate import routes
-from maxmargin.evaluate.arguments import check_estimator, check_rows_and_labels
-from maxmargin.evaluate.fold_checks import check_folds
-from maxmargin.evaluate.splitters import (
-    EachRowOut,
-    FiveByTwo,
-    Folds,
-    Holdout,
-    KFold,
-    LeaveOneOut,
-    TrainValidationTest,
-    WithoutTest,
-    k_fold,
-)
-from maxmargin.evaluate.tables import CORRELATED, Table, number
-
-Splitter = TypeVar("Splitter", bound=Holdout | KFold | FiveByTwo | TrainValidationTest)
+from maxmargin.evaluate.folds import check_folds, folds_of
+from maxmargin.evaluate.sample import Sample, check_estimator, clone_with_threads, sample_of
+from maxmargin.evaluate.scoring import standard_error
+from maxmargin.evaluate.splitters import EachRowOut, Folds
+from maxmargin.evaluate.tables import CORRELATED, ShownAsTable, Table, number
 
 _MOST_LINES = 20  # folds that the table shows one by one
 
 
 @dataclass(frozen=True)
-class CrossValidation:
+class CrossValidation(ShownAsTable):
     """What cross-validation found; `str()` is a table.
 
     Attributes
@@ -80,9 +67,7 @@ class CrossValidation:
     @property
     def standard_error(self) -> float:
         """Standard error of the mean as if folds were independent, which is too small; not a number for one score."""
-        if len(self.scores) < 2:
-            return float("nan")
-        return float(np.std(self.scores, ddof=1) / np.sqrt(len(self.scores)))
+        return float(standard_error(self.scores))
 
     @property
     def predictions(self) -> Labels:
@@ -110,12 +95,6 @@ class CrossValidation:
         elif n_folds > 1:
             notes.append("One score of all predictions together; it has no standard error.")
         return Table(title, ("fold", "rows", "score"), rows, notes)
-
-    def __str__(self) -> str:
-        return self.table().as_text()
-
-    def _repr_html_(self) -> str:
-        return self.table().as_html()
 
 
 def cross_validate(
@@ -165,82 +144,29 @@ def cross_validate(
     (10, 150)
     """
     check_estimator(estimator)
-    X, y = check_rows_and_labels(X, y)
-    folds = folds_of(cv, X, y, groups, classifies=is_classifier(estimator))
-    return validated(
-        estimator, X, y, folds, scoring=scoring, sample_weight=sample_weight, n_jobs=n_jobs, verbose=verbose
-    )
-
-
-def folds_of(cv: Any, X: Rows, y: Labels, groups: Any, *, classifies: bool) -> Folds:
-    """The folds that `cv` means."""
-    if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
-        cv = k_fold(int(cv))
-    if isinstance(cv, TrainValidationTest):
-        raise ParameterError("a split into three parts is no cv=; give its property without_test, which has two.")
-    if isinstance(cv, WithoutTest):
-        cv = replace(cv, whole=_for(cv.whole, classifies))
-    elif isinstance(cv, (Holdout, KFold, FiveByTwo)):
-        cv = _for(cv, classifies)
-    elif isinstance(cv, (LeaveOneOut, model_selection.LeaveOneOut)) and groups is None:
-        LeaveOneOut().get_n_splits(X)  # refuses a single row
-        return EachRowOut(len(y))
-    if isinstance(cv, str) or not (hasattr(cv, "split") or isinstance(cv, Iterable)):  # strings can be split, too
-        raise ParameterError(f"cv must be a number, a splitter or a list of pairs of rows, got cv={cv!r}.")
-    folds = _pairs(cv, X, y, groups)
-    if not folds:
-        raise ParameterError("cv has no split at all; give at least one pair of training and test rows.")
-    return folds
-
-
-def _pairs(cv: Any, X: Rows, y: Labels, groups: Any) -> list[tuple[RowIndex, RowIndex]]:
-    """Pairs of training and test rows, from a splitter or as they are given."""
-    try:
-        given = list(cv.split(X, y, groups) if hasattr(cv, "split") else cv)
-    except MaxMarginError:
-        raise
-    except (TypeError, ValueError) as error:  # of a splitter that is not ours
-        raise DataError(
-            f"cv={cv!r} does not split these {len(y)} rows: {error} Take fewer folds, or another splitter."
-        ) from error
-    for pair in given:
-        if isinstance(pair, str) or not hasattr(pair, "__len__") or len(pair) != 2:
-            raise ParameterError(f"cv must give pairs of training and test rows, got {pair!r} among them.")
-    return [(np.asarray(train), np.asarray(test)) for train, test in given]
-
-
-def _for(splitter: Splitter, classifies: bool) -> Splitter:
-    """The splitter with "auto" decided: who knows the estimator need not guess from y."""
-    return replace(splitter, stratify=classifies) if splitter.stratify == "auto" else splitter
+    sample = sample_of(X, y, sample_weight)
+    folds = folds_of(cv, sample, groups, classifies=is_classifier(estimator))
+    return validated(estimator, sample, folds, scoring, n_jobs, verbose)
 
 
 def validated(
     estimator: Any,
-    X: Rows,
-    y: Labels,
+    sample: Sample,
     folds: Folds,
-    *,
     scoring: Any = None,
-    sample_weight: Any = None,
     n_jobs: int | None = None,
     verbose: bool | int = 0,
 ) -> CrossValidation:
     """`cross_validate` on given folds."""
-    check_estimator(estimator)
     begun = time.perf_counter()
-    weight = check_weights(sample_weight, len(y))
-    folds = check_folds(folds, weight, len(y))
-    model = clone(estimator)
-    if n_jobs is not None and "n_jobs" in model.get_params(deep=False):
-        model.set_params(n_jobs=n_jobs)
-    has_kernel_route = scoring is None and routes.suits_kernel_routes(model, X)
+    folds = check_folds(folds, sample.weight, len(sample.y))
+    model = clone_with_threads(estimator, n_jobs)
+    has_kernel_route = scoring is None and routes.suits_kernel_routes(model, sample.X)
     if has_kernel_route and isinstance(folds, EachRowOut):
-        found = routes.by_leaving_out(model, X, y, weight, verbose)
+        found = routes.by_leaving_out(model, sample, verbose)
     elif has_kernel_route and routes.shares_kernel(model):
-        found = routes.by_stored_kernel(model, X, y, weight, folds, verbose)
+        found = routes.by_stored_kernel(model, sample, folds, verbose)
     else:
-        found = routes.by_fits(model, X, y, weight, folds, scoring, n_jobs, verbose)
-    seconds = time.perf_counter() - begun
-    return CrossValidation(
-        type(estimator).__name__, found.scores, found.test_rows, found.predictions, len(y), found.words, seconds
-    )
+        found = routes.by_fits(model, sample, folds, scoring, n_jobs, verbose)
+    name, n_rows, seconds = type(estimator).__name__, len(sample.y), time.perf_counter() - begun
+    return CrossValidation(name, found.scores, found.test_rows, found.predictions, n_rows, found.words, seconds)

@@ -12,29 +12,29 @@ leaving a row out changes the width by a hair, and there it is that of all rows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from sklearn import config_context, get_config
 from sklearn.base import clone, is_classifier
-from sklearn.metrics import accuracy_score, r2_score
-from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import _num_samples
 
 from maxmargin._types import Labels, RowIndex, Rows, Vector
 from maxmargin.backends.threads import raise_if_interrupted, run_apart, thread_count
 from maxmargin.estimators.kernel.svc import SVC
 from maxmargin.evaluate import kernel_search
-from maxmargin.evaluate.fold_checks import naming_rows_of, training_on
 from maxmargin.evaluate.left_out import left_out
 from maxmargin.evaluate.progress import Tick, counting
-from maxmargin.evaluate.scoring import is_of_all_together, score_of_all, scorer_of
+from maxmargin.evaluate.sample import Sample, training_on
+from maxmargin.evaluate.scoring import is_of_all_together, own_score, score_of_all, scorer_of
 from maxmargin.evaluate.splitters import Folds
 
+Judged = TypeVar("Judged")
 
-class Found(NamedTuple):
+
+class FoldResults(NamedTuple):
     """Test rows and predictions of every fold, the scores, and the route in words."""
 
     test_rows: Sequence[RowIndex]
@@ -54,10 +54,10 @@ def shares_kernel(model: Any) -> bool:
     return not isinstance(model.kernel, str) or model.kernel in ("linear", "precomputed") or model.gamma != "scale"
 
 
-def by_leaving_out(model: Any, X: Rows, y: Labels, weight: Vector | None, verbose: bool | int) -> Found:
+def by_leaving_out(model: Any, sample: Sample, verbose: bool | int) -> FoldResults:
     """One fit, and a short solve for each support row."""
-    found = left_out(model, X, y, weight, verbose=verbose)
-    tests = list(np.arange(len(y)).reshape(-1, 1))
+    found = left_out(model, *sample, verbose=verbose)
+    tests = list(np.arange(len(sample.y)).reshape(-1, 1))
     predictions = list(found.predictions.reshape(-1, 1))
     is_balanced = isinstance(model, SVC) and model.class_weight == "balanced"
     words = f"{'A fit for each class' if is_balanced else 'One fit'} and {found.n_solved} short solves"
@@ -65,81 +65,83 @@ def by_leaving_out(model: Any, X: Rows, y: Labels, weight: Vector | None, verbos
         words += f", {found.n_plain} of them plain fits, because single precision is too coarse"
     if not shares_kernel(model):
         words += ", gamma='scale' of all rows"
-    return Found(tests, predictions, _scores(model, y, weight, tests, predictions), words)
+    return FoldResults(tests, predictions, _scores(model, sample, tests, predictions), words)
 
 
-def by_stored_kernel(model: Any, X: Rows, y: Labels, weight: Vector | None, folds: Folds, verbose: bool | int) -> Found:
+def by_stored_kernel(model: Any, sample: Sample, folds: Folds, verbose: bool | int) -> FoldResults:
     """One kernel matrix for all folds and pairs of classes."""
-    X, y = clone(model)._check_all(X, y, weight)[:2]
+    X, y = clone(model)._check_all(*sample)[:2]
+    sample = Sample(X, y, sample.weight)
     with counting("cross_validate", "folds", len(folds), verbose) as tick:
-        predictions, n_plain = kernel_search.predictions(model, X, y, weight, list(folds), tick)
+        predictions, n_plain = kernel_search.predictions(model, sample, list(folds), tick)
     tests = [test for _, test in folds]
     words = "From stored kernel values"
     if n_plain > 0:
         words += f", {n_plain} sub-problems by plain fits, because single precision is too coarse"
-    return Found(tests, predictions, _scores(model, y, weight, tests, predictions), words)
+    return FoldResults(tests, predictions, _scores(model, sample, tests, predictions), words)
 
 
 def by_fits(
-    model: Any,
-    X: Rows,
-    y: Labels,
-    weight: Vector | None,
-    folds: Folds,
-    scoring: Any,
-    n_jobs: int | None,
-    verbose: bool | int,
-) -> Found:
-    """A fresh clone for every fold, several at a time."""
-    scorer = scorer_of(model, scoring)
-    tests = [test for _, test in folds]
-    is_pooled = is_of_all_together(model, scoring, weight, tests)
+    model: Any, sample: Sample, folds: Folds, scoring: Any, n_jobs: int | None, verbose: bool | int
+) -> FoldResults:
+    """A fresh clone for every fold."""
+    scorer, tests = scorer_of(model, scoring), [test for _, test in folds]
+    is_pooled = is_of_all_together(model, scoring, sample.weight, tests)
 
+    def judge(trained: Any, part: Sample) -> tuple[Labels, float]:
+        predicted = np.asarray(trained.predict(part.X))
+        return predicted, np.nan if is_pooled else float(scorer(trained, part.X, part.y, **part.weights))
+
+    with counting("cross_validate", "folds", len(folds), verbose) as tick:
+        done = judged_on_folds([model], sample, folds, judge, n_jobs, tick)
+    predictions, scores = [predicted for predicted, _ in done], np.array([score for _, score in done])
+    if is_pooled and scoring is None:
+        scores = _scores(model, sample, tests, predictions)
+    elif is_pooled:
+        rows = np.concatenate(tests)
+        weights = {} if sample.weight is None else {"sample_weight": sample.weight[rows]}
+        scores = np.array([score_of_all(scorer, sample.y[rows], np.concatenate(predictions), weights)])
+    return FoldResults(tests, predictions, scores, "A fit for each fold")
+
+
+def judged_on_folds(
+    models: Sequence[Any],
+    sample: Sample,
+    folds: Folds,
+    judge: Callable[[Any, Sample], Judged],
+    n_jobs: int | None,
+    tick: Tick,
+) -> list[Judged]:
+    """What `judge` says of a clone of each model, trained on each fold, and the rows held out; several at a time."""
     settings = get_config()  # scikit-learn keeps them by thread, and jobs run in others
 
-    def job(k: int, tick: Tick) -> tuple[Labels, float]:
+    def job(model: Any, k: int) -> Judged:
         raise_if_interrupted()
         train, test = folds[k]
         trained = clone(model)
         with config_context(**settings):
-            X_train, y_train = _safe_split(model, X, y, train)
-            with training_on(y_train, k, len(folds)):
-                trained.fit(X_train, y_train, **_weights(weight, train))
-            X_test, y_test = _safe_split(model, X, y, test, train)
-            predicted = np.asarray(trained.predict(X_test))
-            score = np.nan if is_pooled else float(scorer(trained, X_test, y_test, **_weights(weight, test)))
+            part = sample.part(model, train)
+            with training_on(part.y, k, len(folds)):
+                part.train(trained)
+            verdict = judge(trained, sample.part(model, test, train))
         tick(1)
-        return predicted, score
+        return verdict
 
-    with naming_rows_of(X), counting("cross_validate", "folds", len(folds), verbose) as tick:
-        jobs = [partial(job, k, tick) for k in range(len(folds))]
-        done = run_apart(jobs, min(thread_count(n_jobs), len(jobs)))
-    predictions = [predicted for predicted, _ in done]
-    scores = np.array([score for _, score in done])
-    if is_pooled and scoring is None:
-        scores = _scores(model, y, weight, tests, predictions)
-    elif is_pooled:
-        rows = np.concatenate(tests)
-        scores = np.array([score_of_all(scorer, y[rows], predictions, _weights(weight, rows))])
-    return Found(tests, predictions, scores, "A fit for each fold")
+    jobs = [partial(job, model, k) for model in models for k in range(len(folds))]
+    with sample.naming_rows():
+        return run_apart(jobs, min(thread_count(n_jobs), len(jobs)))
 
 
-def _weights(weight: Vector | None, rows: RowIndex) -> dict[str, Vector]:
-    return {} if weight is None else {"sample_weight": weight[rows]}
-
-
-def _scores(
-    model: Any, y: Labels, weight: Vector | None, tests: Sequence[RowIndex], predictions: Sequence[Labels]
-) -> Vector:
+def _scores(model: Any, sample: Sample, tests: Sequence[RowIndex], predictions: Sequence[Labels]) -> Vector:
     """Accuracy or R^2 of every fold, or that of all predictions together."""
-    score = accuracy_score if is_classifier(model) else r2_score
+    y, weight = sample.y, sample.weight
     if is_of_all_together(model, None, weight, tests):
         tests, predictions = [np.concatenate(tests)], [np.concatenate(predictions)]
     elif is_classifier(model) and max(len(test) for test in tests) == 1:  # scikit-learn's checks take longer than fits
         return np.array([float(predicted[0] == y[test[0]]) for test, predicted in zip(tests, predictions, strict=True)])
     return np.array(
         [
-            float(score(y[test], predicted, **_weights(weight, test)))
+            own_score(model, y[test], predicted, None if weight is None else weight[test])
             for test, predicted in zip(tests, predictions, strict=True)
         ]
     )

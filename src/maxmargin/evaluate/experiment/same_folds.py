@@ -7,13 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin._types import Labels, Rows
 from maxmargin.errors import ParameterError
-from maxmargin.evaluate.cross_validation import folds_of
-from maxmargin.evaluate.data_hash import data_hash
-from maxmargin.evaluate.settings import in_words
-from maxmargin.evaluate.splitter_records import from_record, record_of
-from maxmargin.evaluate.splitters import Folds, k_fold
+from maxmargin.evaluate.fingerprints import data_hash, in_words
+from maxmargin.evaluate.folds import folds_of
+from maxmargin.evaluate.sample import Sample
+from maxmargin.evaluate.splitters import Folds, from_record, k_fold, record_of
 
 
 class SameFolds:
@@ -55,8 +53,8 @@ class SameFolds:
         """The way to split as a file holds it."""
         return record_of(self._cv)
 
-    def folds(self, X: Rows, y: Labels, groups: Any, *, classifies: bool) -> Folds:
+    def folds(self, sample: Sample, groups: Any, *, classifies: bool) -> Folds:
         """The folds, always the same; a splitter may draw others when it is asked again."""
         if classifies not in self._folds:
-            self._folds[classifies] = folds_of(self._cv, X, y, groups, classifies=classifies)
+            self._folds[classifies] = folds_of(self._cv, sample, groups, classifies=classifies)
         return self._folds[classifies]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from maxmargin.errors import ParameterError, unknown_name
-from maxmargin.evaluate.settings import name_of
+from maxmargin.evaluate.fingerprints import name_of
+from maxmargin.evaluate.scoring import standard_error
 from maxmargin.evaluate.tables import number
 
 
@@ -32,8 +32,7 @@ class Entry:
     @property
     def standard_error(self) -> float | None:
         """Standard error as if folds were independent; None for one score."""
-        n = len(self.scores)
-        return float(np.std(self.scores, ddof=1) / math.sqrt(n)) if n > 1 else None
+        return float(standard_error(np.array(self.scores))) if len(self.scores) > 1 else None
 
 
 @dataclass
@@ -56,11 +55,7 @@ class Standings:
         """The entries as a file holds them."""
         return {
             name: {
-                "settings": entry.settings,
-                "scores": entry.scores,
-                "mean": entry.mean,
-                "standard_error": entry.standard_error,
-                "is_late": entry.is_late,
+                field: getattr(entry, field) for field in ("settings", "scores", "mean", "standard_error", "is_late")
             }
             for name, entry in self.entries.items()
         }
@@ -96,14 +91,11 @@ class Standings:
 
     def rows(self) -> list[tuple[str, ...]]:
         """Lines of a table."""
-        return [
-            (name, number(entry.mean), number(entry.standard_error), self._remark(name, entry))
-            for name, entry in self.entries.items()
-        ]
-
-    def _remark(self, name: str, entry: Entry) -> str:
-        words = ["chosen"] * (name == self.chosen) + ["compared after the look"] * entry.is_late
-        return ", ".join(words)
+        lines: list[tuple[str, ...]] = []
+        for name, entry in self.entries.items():
+            remarks = ["chosen"] * (name == self.chosen) + ["compared after the look"] * entry.is_late
+            lines.append((name, number(entry.mean), number(entry.standard_error), ", ".join(remarks)))
+        return lines
 
 
 def named(models: Mapping[str, Any] | Sequence[Any] | Any) -> dict[str, Any]:
