@@ -37,8 +37,8 @@ from maxmargin.losses import (
     Squared,
     SquaredHinge,
 )
-from maxmargin.plot.colours import palette_of
-from maxmargin.plot.line_ends import spread
+from maxmargin.plot.axes import palette_of
+from maxmargin.plot.path import spread
 from maxmargin.problems import History
 
 mpl.use("Agg")

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from maxmargin._types import RowIndex
 
 
-class Place(NamedTuple):
+class NodePlace(NamedTuple):
     """Where a node stands: how far to the right, and how deep."""
 
     across: float
@@ -30,7 +30,7 @@ class _Outline(NamedTuple):
     right: list[float]
 
 
-def places_of(children_left: RowIndex, children_right: RowIndex, max_depth: int | None = None) -> dict[int, Place]:
+def places_of(children_left: RowIndex, children_right: RowIndex, max_depth: int | None = None) -> dict[int, NodePlace]:
     """Place of every node that is not deeper than `max_depth`, parents before children; the leftmost is at 0."""
     depths = {0: 0}
     waiting = [0]
@@ -55,7 +55,7 @@ def places_of(children_left: RowIndex, children_right: RowIndex, max_depth: int 
         if node in reach:
             across[int(children_left[node])] = across[node] - reach[node]
             across[int(children_right[node])] = across[node] + reach[node]
-    return {node: Place(across[node], depth) for node, depth in depths.items()}
+    return {node: NodePlace(across[node], depth) for node, depth in depths.items()}
 
 
 def _joined(left: _Outline, right: _Outline) -> tuple[_Outline, float]:
