@@ -10,7 +10,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from maxmargin.cli._outputs import check_output
+from maxmargin.cli._results import check_output
 from maxmargin.errors import MissingExtraError
 
 if TYPE_CHECKING:
