@@ -28,8 +28,7 @@ def options(
         bool, typer.Option("--debug", help="Show the whole traceback of an error instead of one line.")
     ] = False,
     show_version: Annotated[
-        bool,
-        typer.Option("--version", callback=version.print_version, is_eager=True, help="Show the version."),
+        bool, typer.Option("--version", callback=version.print_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
     """Large-margin learning that proves its answers."""

@@ -68,8 +68,7 @@ class MachineOptions:
     degree: Annotated[int | None, "Degree of poly; 3 if not given."] = None
     coef0: Annotated[float | None, "Constant of poly and sigmoid; 0 if not given."] = None
     loss: Annotated[
-        str | None,
-        "hinge, squared-hinge, logistic; of --regression epsilon, squared-epsilon; of --kernel the first.",
+        str | None, "hinge, squared-hinge, logistic; of --regression epsilon, squared-epsilon; of --kernel the first."
     ] = None
     regression: Annotated[bool, "Labels are numbers to be approximated."] = False
     epsilon: Annotated[float, "Half-width of the tube of a regression."] = 0.1

@@ -54,8 +54,7 @@ def evaluate(
     seed: Annotated[int | None, typer.Option("--seed", help=f"Seed of the split; {_SEED} if not given.")] = None,
     rule: Annotated[str, typer.Option("--rule", help="best or one-standard-error.")] = "best",
     experiment: Annotated[
-        Path | None,
-        typer.Option("--experiment", help="JSON file that remembers scores and the look at the test set."),
+        Path | None, typer.Option("--experiment", help="JSON file that remembers scores and the look at the test set.")
     ] = None,
     reveal: Annotated[
         bool, typer.Option("--reveal", help="Score the chosen model on the test set, once; needs --experiment.")

@@ -27,9 +27,9 @@ from sklearn.base import clone, is_classifier
 from maxmargin._types import Labels, Matrix, RowIndex, Rows, Vector
 from maxmargin.errors import DataError, ParameterError
 from maxmargin.evaluate import kernel_search
+from maxmargin.evaluate.cross_validation import judged_on_folds
 from maxmargin.evaluate.folds import check_folds, folds_of
 from maxmargin.evaluate.progress import counting
-from maxmargin.evaluate.routes import judged_on_folds
 from maxmargin.evaluate.sample import Sample, check_estimator, clone_with_threads, sample_of
 from maxmargin.evaluate.scoring import is_of_all_together, scorer_of, standard_error
 from maxmargin.evaluate.splitters import Folds

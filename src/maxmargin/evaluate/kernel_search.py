@@ -85,12 +85,7 @@ def predictions(estimator: Any, sample: Sample, folds: Sequence[Fold], tick: Tic
 
 
 def _predictions(
-    model: Any,
-    sample: Sample,
-    folds: Sequence[Fold],
-    costs: Sequence[float],
-    stored: StoredKernel | None,
-    tick: Tick,
+    model: Any, sample: Sample, folds: Sequence[Fold], costs: Sequence[float], stored: StoredKernel | None, tick: Tick
 ) -> tuple[list[list[Labels]], int, StoredKernel | None]:
     """For every fold and every cost, increasing; also how many plain fits it took, and kernel values to use again."""
     X, y, sample_weight = sample

@@ -6,22 +6,31 @@
     answer       the most frequent class, or the mean target
 
 The colour of a box is that of its class, the fuller the purer. For regression it is the fuller the larger the target.
+
+Nodes are placed by a tidy drawing after Reingold and Tilford:
+
+    nodes of one depth are on one level and at least 1 apart
+    a parent is half way between its children
+    a subtree looks the same wherever it stands
+
+Each subtree is laid out for itself and knows its outline, the leftmost and the rightmost place at each depth. Two
+subtrees are moved together until their outlines are 1 apart at the depth where they are closest.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin.errors import DataError, ParameterError
 from maxmargin.plot.axes import Palette, new_axes, palette_of
-from maxmargin.plot.tree_layout import NodePlace, places_of
 
 if TYPE_CHECKING:
-    from maxmargin._types import Vector
+    from maxmargin._types import RowIndex, Vector
     from maxmargin.plot.axes import Axes
 
 _LETTERS = 9.0  # points, where there is room
@@ -197,3 +206,58 @@ def _rooms(ax: Axes, boxes: dict[int, Any], places: dict[int, NodePlace]) -> tup
             across.append(2.0 * room / (width[before] + width[node]))
         neighbours[place.depth] = node
     return _CLEARANCE * float(min(across)), _CLEARANCE * float((high[1] - low[1]) / height)
+
+
+class NodePlace(NamedTuple):
+    """Where a node stands: how far to the right, and how deep."""
+
+    across: float
+    depth: int
+
+
+class _Outline(NamedTuple):
+    """Leftmost and rightmost place of a subtree at each depth, seen from its root."""
+
+    left: list[float]
+    right: list[float]
+
+
+def places_of(children_left: RowIndex, children_right: RowIndex, max_depth: int | None = None) -> dict[int, NodePlace]:
+    """Place of every node that is not deeper than `max_depth`, parents before children; the leftmost is at 0."""
+    depths = {0: 0}
+    waiting = [0]
+    while waiting:
+        node = waiting.pop()
+        if children_left[node] >= 0 and (max_depth is None or depths[node] < max_depth):
+            for child in (int(children_right[node]), int(children_left[node])):
+                depths[child] = depths[node] + 1
+                waiting.append(child)
+
+    outlines: dict[int, _Outline] = {}
+    reach: dict[int, float] = {}  # from a parent to each of its children
+    for node in reversed(depths):
+        left, right = int(children_left[node]), int(children_right[node])
+        if left not in outlines:
+            outlines[node] = _Outline([0.0], [0.0])
+            continue
+        outlines[node], reach[node] = _joined(outlines.pop(left), outlines.pop(right))
+
+    across = {0: -min(outlines[0].left)}
+    for node in depths:
+        if node in reach:
+            across[int(children_left[node])] = across[node] - reach[node]
+            across[int(children_right[node])] = across[node] + reach[node]
+    return {node: NodePlace(across[node], depth) for node, depth in depths.items()}
+
+
+def _joined(left: _Outline, right: _Outline) -> tuple[_Outline, float]:
+    """Outline of a node over two subtrees, and how far its children are from it to either side."""
+    # Outlines of different depth are compared as far as both go.
+    reach = (1.0 + max(ours - theirs for ours, theirs in zip(left.right, right.left, strict=False))) / 2.0
+    leftmost = [0.0]
+    rightmost = [0.0]
+    for near, far in zip_longest(left.left, right.left):
+        leftmost.append(near - reach if near is not None else far + reach)
+    for far, near in zip_longest(left.right, right.right):
+        rightmost.append(near + reach if near is not None else far - reach)
+    return _Outline(leftmost, rightmost), reach

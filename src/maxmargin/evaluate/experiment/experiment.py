@@ -30,10 +30,9 @@ from maxmargin._types import Labels, Rows, Vector
 from maxmargin.errors import CheckpointError, ParameterError
 from maxmargin.evaluate.cross_validation import validated
 from maxmargin.evaluate.dealing import Stratify
-from maxmargin.evaluate.experiment.same_folds import SameFolds
 from maxmargin.evaluate.experiment.seal import Seal, look_in, read_file, write_file
 from maxmargin.evaluate.experiment.sealed_rows import Revealed, SealedRows
-from maxmargin.evaluate.experiment.standings import Entry, Standings, named
+from maxmargin.evaluate.experiment.standings import Entry, SameFolds, Standings, named
 from maxmargin.evaluate.fingerprints import settings_of
 from maxmargin.evaluate.progress import working_on
 from maxmargin.evaluate.sample import check_estimator
@@ -258,16 +257,8 @@ class Experiment(ShownAsTable):
     ) -> Experiment:
         """Go on with an experiment from its file, on the same data; the seal is as it was."""
         body = read_file(path)
-        experiment = cls(
-            X,
-            y,
-            test=body["test"],
-            seed=body["seed"],
-            stratify=body["stratify"],
-            groups=groups,
-            sample_weight=sample_weight,
-            scoring=body["scoring"],
-        )
+        settings = {name: body[name] for name in ("test", "seed", "stratify", "scoring")}
+        experiment = cls(X, y, groups=groups, sample_weight=sample_weight, **settings)
         whole, sealed = experiment._rows.hashes
         if whole != body["data_hash"]:
             raise CheckpointError(
