@@ -56,12 +56,8 @@ class Standings:
 
     def as_records(self) -> dict[str, Any]:
         """The entries as a file holds them."""
-        return {
-            name: {
-                field: getattr(entry, field) for field in ("settings", "scores", "mean", "standard_error", "is_late")
-            }
-            for name, entry in self.entries.items()
-        }
+        kept = ("settings", "scores", "mean", "standard_error", "is_late")
+        return {name: {field: getattr(entry, field) for field in kept} for name, entry in self.entries.items()}
 
     def choose(self, rule: str, among: Iterable[str] | None = None) -> str:
         """Name of the entry with the best mean, of the first within one standard error of it, or the one named."""
