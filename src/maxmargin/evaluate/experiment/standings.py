@@ -1,8 +1,7 @@
-"""Models that were compared on the same folds, in the order they were given, and the rules that choose one of them."""
+"""Models compared on the same folds, in the order they were given, and the rules that choose one of them."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,7 +9,11 @@ from typing import Any
 import numpy as np
 
 from maxmargin.errors import ParameterError, unknown_name
-from maxmargin.evaluate.settings import name_of
+from maxmargin.evaluate.fingerprints import data_hash, in_words, name_of
+from maxmargin.evaluate.folds import folds_of
+from maxmargin.evaluate.sample import Sample
+from maxmargin.evaluate.scoring import standard_error
+from maxmargin.evaluate.splitters import Folds, from_record, k_fold, record_of
 from maxmargin.evaluate.tables import number
 
 
@@ -32,8 +35,7 @@ class Entry:
     @property
     def standard_error(self) -> float | None:
         """Standard error as if folds were independent; None for one score."""
-        n = len(self.scores)
-        return float(np.std(self.scores, ddof=1) / math.sqrt(n)) if n > 1 else None
+        return float(standard_error(np.array(self.scores))) if len(self.scores) > 1 else None
 
 
 @dataclass
@@ -54,16 +56,8 @@ class Standings:
 
     def as_records(self) -> dict[str, Any]:
         """The entries as a file holds them."""
-        return {
-            name: {
-                "settings": entry.settings,
-                "scores": entry.scores,
-                "mean": entry.mean,
-                "standard_error": entry.standard_error,
-                "is_late": entry.is_late,
-            }
-            for name, entry in self.entries.items()
-        }
+        kept = ("settings", "scores", "mean", "standard_error", "is_late")
+        return {name: {field: getattr(entry, field) for field in kept} for name, entry in self.entries.items()}
 
     def choose(self, rule: str, among: Iterable[str] | None = None) -> str:
         """Name of the entry with the best mean, of the first within one standard error of it, or the one named."""
@@ -96,14 +90,11 @@ class Standings:
 
     def rows(self) -> list[tuple[str, ...]]:
         """Lines of a table."""
-        return [
-            (name, number(entry.mean), number(entry.standard_error), self._remark(name, entry))
-            for name, entry in self.entries.items()
-        ]
-
-    def _remark(self, name: str, entry: Entry) -> str:
-        words = ["chosen"] * (name == self.chosen) + ["compared after the look"] * entry.is_late
-        return ", ".join(words)
+        lines: list[tuple[str, ...]] = []
+        for name, entry in self.entries.items():
+            remarks = ["chosen"] * (name == self.chosen) + ["compared after the look"] * entry.is_late
+            lines.append((name, number(entry.mean), number(entry.standard_error), ", ".join(remarks)))
+        return lines
 
 
 def named(models: Mapping[str, Any] | Sequence[Any] | Any) -> dict[str, Any]:
@@ -123,3 +114,52 @@ def named(models: Mapping[str, Any] | Sequence[Any] | Any) -> dict[str, Any]:
         if not hasattr(estimator, "get_params") or isinstance(estimator, type):
             raise ParameterError(f"{name} is no estimator; give instances such as SVC(C=10).")
     return found
+
+
+class SameFolds:
+    """The folds that all models are scored on, because scores on other rows could not be compared.
+
+    The way to split is kept in words, and itself, which a file holds only where it is of this library.
+    """
+
+    def __init__(self, words: str | None = None, record: dict[str, Any] | None = None):
+        self.words = words
+        self._cv: Any = None if record is None else from_record(record)
+        self._folds: dict[bool, Folds] = {}
+
+    def agree(self, cv: Any, *, is_settled: bool) -> None:
+        """Settle on `cv`, None being what was used before, else five folds; refuse another where that is settled."""
+        if cv is None and is_settled and self._cv is None:
+            raise ParameterError(
+                f"the other models of this experiment were scored with cv={self.words}, which no file holds; give it "
+                "again."
+            )
+        if cv is None:
+            cv = self._cv if is_settled else k_fold(5)
+        elif isinstance(cv, (int, np.integer)):
+            cv = k_fold(int(cv))
+        elif not hasattr(cv, "split") and isinstance(cv, Iterable):
+            cv = list(cv)
+        words = in_words(cv)
+        if isinstance(cv, list):
+            parts = (rows for pair in cv if isinstance(pair, Iterable) for rows in pair)  # others are refused later
+            words = f"{len(cv)} splits, {data_hash(*parts)[:16]}"
+        if words == self.words and self._cv is not None:
+            return
+        if is_settled and words != self.words:
+            raise ParameterError(
+                f"the other models of this experiment were scored with cv={self.words}; give the same one. "
+                f"Scores with cv={words} could not be compared with theirs."
+            )
+        self._cv, self.words, self._folds = cv, words, {}
+
+    @property
+    def record(self) -> dict[str, Any] | None:
+        """The way to split as a file holds it."""
+        return record_of(self._cv)
+
+    def folds(self, sample: Sample, groups: Any, *, classifies: bool) -> Folds:
+        """The folds, always the same; a splitter may draw others when it is asked again."""
+        if classifies not in self._folds:
+            self._folds[classifies] = folds_of(self._cv, sample, groups, classifies=classifies)
+        return self._folds[classifies]

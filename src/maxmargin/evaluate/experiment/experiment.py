@@ -12,7 +12,7 @@ look is refused, the file of an experiment remembers the first, and the report s
 
 The seal keeps from accidents. It is no safe: the rows are in the memory of the process, a new experiment on the same
 data has a new seal, and so has a copy of the file from before the look. What can be noticed is said in the record:
-other looks at the same data in this process (`evaluate.looks`), data changed in place, models compared after the look.
+other looks at the same data in this process (`sealed_rows`), data changed in place, models compared after the look.
 """
 
 from __future__ import annotations
@@ -28,23 +28,20 @@ from sklearn.base import BaseEstimator, clone, is_classifier
 
 from maxmargin._types import Labels, Rows, Vector
 from maxmargin.errors import CheckpointError, ParameterError
-from maxmargin.evaluate import experiment_file, looks
-from maxmargin.evaluate.comparable_scores import check_score, check_scoring
 from maxmargin.evaluate.cross_validation import validated
 from maxmargin.evaluate.dealing import Stratify
-from maxmargin.evaluate.experiment_report import report
+from maxmargin.evaluate.experiment.seal import Seal, look_in, read_file, write_file
+from maxmargin.evaluate.experiment.sealed_rows import Revealed, SealedRows
+from maxmargin.evaluate.experiment.standings import Entry, SameFolds, Standings, named
+from maxmargin.evaluate.fingerprints import settings_of
 from maxmargin.evaluate.progress import working_on
-from maxmargin.evaluate.revealed import Revealed, look
-from maxmargin.evaluate.same_folds import SameFolds
-from maxmargin.evaluate.seal import Seal, look_in
-from maxmargin.evaluate.sealed_rows import SealedRows
-from maxmargin.evaluate.settings import settings_of
+from maxmargin.evaluate.sample import check_estimator
+from maxmargin.evaluate.scoring import check_comparable, check_name
 from maxmargin.evaluate.splitters import holdout
-from maxmargin.evaluate.standings import Entry, Standings, named
-from maxmargin.evaluate.tables import Table
+from maxmargin.evaluate.tables import CORRELATED, ShownAsTable, Table
 
 
-class Experiment:
+class Experiment(ShownAsTable):
     """Rows with a sealed test part, the models compared on the others, and the one look at the test part.
 
     Parameters
@@ -92,16 +89,18 @@ class Experiment:
         sample_weight: Vector | None = None,
         scoring: str | None = None,
     ):
-        self._splitter, self._scoring = holdout(test, seed=seed, stratify=stratify), check_scoring(scoring)
-        self._rows = SealedRows(X, y, sample_weight, groups, self._splitter)
+        splitter, self._scoring = holdout(test, seed=seed, stratify=stratify), scoring
+        if scoring is not None:
+            check_name(scoring)
+        self._rows = SealedRows(X, y, sample_weight, groups, splitter)
         self._standings, self._folds, self._seal = Standings(), SameFolds(), Seal()
         self._trained: tuple[str, Any] | None = None
 
     @property
     def training(self) -> tuple[Rows, Labels]:
         """The rows that are not sealed, with their labels: to look at as much as you like."""
-        X, y, _, _ = self._rows.training(BaseEstimator())
-        return X, y
+        sample, _ = self._rows.training(BaseEstimator())
+        return sample.X, sample.y
 
     @property
     def scores(self) -> dict[str, Vector]:
@@ -161,14 +160,13 @@ class Experiment:
         return self
 
     def _scores(self, estimator: Any, n_jobs: int | None, verbose: bool | int) -> list[float]:
-        X, y, weight, groups = self._rows.training(estimator)
-        folds = self._folds.folds(X, y, groups, classifies=is_classifier(estimator))
+        check_estimator(estimator)
+        sample, groups = self._rows.training(estimator)
+        folds = self._folds.folds(sample, groups, classifies=is_classifier(estimator))
         with self._rows.naming_rows():
-            found = validated(
-                estimator, X, y, folds, scoring=self._scoring, sample_weight=weight, n_jobs=n_jobs, verbose=verbose
-            )
+            found = validated(estimator, sample, folds, self._scoring, n_jobs, verbose)
         return [
-            check_score(float(score), self._scoring, f"fold {k} of {len(found.scores)}")
+            check_comparable(float(score), self._scoring, f"fold {k} of {len(found.scores)}")
             for k, score in enumerate(found.scores, start=1)
         ]
 
@@ -201,10 +199,9 @@ class Experiment:
                 "where the settings are those of the file."
             )
         self._rows.check_unchanged()
-        X, y, weight, _ = self._rows.training(estimator)
-        model = clone(estimator)
+        sample, _ = self._rows.training(estimator)
         with self._rows.naming_rows():
-            return model.fit(X, y) if weight is None else model.fit(X, y, sample_weight=weight)
+            return sample.train(clone(estimator))
 
     def reveal(self, name: str | None = None) -> Revealed:
         """Score the chosen model, or the one named, on the sealed rows: the one look that there is.
@@ -219,7 +216,7 @@ class Experiment:
             return known
         model = self._trained[1] if self._trained is not None and self._trained[0] == name else self._fitted(name)
         self._rows.check_unchanged()
-        revealed = look(self._rows, self._splitter, self._scoring, name, model, self._standings)
+        revealed = self._rows.look(name, model, self._scoring, self._standings)
         known = self._seal.look_for(name, entry)  # again: another process may have been quicker
         if known is None:
             self._seal.write(self._record(revealed))
@@ -230,7 +227,7 @@ class Experiment:
     def _show(self, revealed: Revealed) -> None:
         """The look is made: the seal is broken, and whoever asks in this process is told."""
         self._seal.revealed = revealed
-        looks.note(looks.Look(*self._rows.hashes, repr(revealed.settings), revealed.predictions_hash))
+        self._rows.count(revealed)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the experiment, without data and models, to a JSON file, which a later `reveal` brings up to date.
@@ -239,7 +236,7 @@ class Experiment:
         """
         self._rows.check_unchanged()
         self._seal.check_may_replace(path)
-        experiment_file.write(path, self.as_record())
+        write_file(path, self.as_record())
         self._seal.keep_in(path)
 
     def __reduce__(self) -> NoReturn:
@@ -259,17 +256,9 @@ class Experiment:
         sample_weight: Vector | None = None,
     ) -> Experiment:
         """Go on with an experiment from its file, on the same data; the seal is as it was."""
-        body = experiment_file.read(path)
-        experiment = cls(
-            X,
-            y,
-            test=body["test"],
-            seed=body["seed"],
-            stratify=body["stratify"],
-            groups=groups,
-            sample_weight=sample_weight,
-            scoring=body["scoring"],
-        )
+        body = read_file(path)
+        settings = {name: body[name] for name in ("test", "seed", "stratify", "scoring")}
+        experiment = cls(X, y, groups=groups, sample_weight=sample_weight, **settings)
         whole, sealed = experiment._rows.hashes
         if whole != body["data_hash"]:
             raise CheckpointError(
@@ -295,9 +284,7 @@ class Experiment:
     def _record(self, revealed: Revealed | None) -> dict[str, Any]:
         whole, sealed = self._rows.hashes
         return {
-            "test": self._splitter.test,
-            "seed": self._splitter.seed,
-            "stratify": self._splitter.stratify,
+            **asdict(self._rows.splitter),
             "scoring": self._scoring,
             "data_hash": whole,
             "sealed_hash": sealed,
@@ -311,13 +298,11 @@ class Experiment:
 
     def table(self) -> Table:
         """The models, their scores, and how often the test set was looked at."""
-        return report(f"Experiment: {self._parts()}", self._standings, self._seal.revealed)
-
-    def __str__(self) -> str:
-        return self.table().as_text()
-
-    def _repr_html_(self) -> str:
-        return self.table().as_html()
+        standings, revealed = self._standings, self._seal.revealed
+        notes = [CORRELATED] if any(len(entry.scores) > 1 for entry in standings.entries.values()) else []
+        notes += ["The test set was looked at 0 times."] if revealed is None else revealed.notes(standings.chosen)
+        columns = ("model", "mean score", "standard error", "")
+        return Table(f"Experiment: {self._parts()}", columns, standings.rows(), notes)
 
     def __repr__(self) -> str:
         return f"Experiment({self._parts()})"
