@@ -12,11 +12,9 @@ KMers(k)                                    common k-mers of DNA sequences
 
 from maxmargin.features.fourier import RandomFourier
 from maxmargin.features.kmers import KMers
-from maxmargin.features.monomials import Monomials
+from maxmargin.features.monomials import GaussianSeries, LinearQuadratic, Monomials, Quadratic
 from maxmargin.features.ngrams import HashedNGrams
 from maxmargin.features.nystroem import Nystroem
-from maxmargin.features.products import LinearQuadratic, Quadratic
-from maxmargin.features.series import GaussianSeries
 
 __all__ = [
     "GaussianSeries",

@@ -1,4 +1,4 @@
-"""Random waves whose inner products are nearly the Gaussian kernel.
+"""Random Fourier features: cosines and sines whose inner products are nearly the Gaussian kernel.
 
 The Gaussian kernel is the mean of cosines (Bochner's theorem):
 
@@ -30,14 +30,13 @@ from scipy import sparse
 from maxmargin._types import Rows
 from maxmargin.backends.threads import over_ranges
 from maxmargin.errors import ParameterError
-from maxmargin.features.rows import as_rows, integer_from, number_from
-from maxmargin.features.transformer import Transformer
+from maxmargin.features.base import ParametricMap, as_rows, integer_from, number_from
 
 _TILE_VALUES = 1 << 19  # angles that are in memory at a time: 4 MB in double precision
 
 
 @dataclass
-class RandomFourier(Transformer):
+class RandomFourier(ParametricMap):
     """Random Fourier features of the Gaussian kernel: E <phi(x), phi(z)> = exp(-gamma |x - z|^2).
 
     A linear machine on these features is nearly a kernel machine, and can be trained on data of any size.
@@ -78,30 +77,30 @@ class RandomFourier(Transformer):
 
     def transform(self, X: Rows) -> NDArray[Any]:
         """Features of the rows of X, dense or CSR: a dense array of the precision of X."""
-        from maxmargin._loops.features.cosines import (
-            waves_double,
-            waves_single,
-        )  # compiled code is loaded when it is needed
+        from maxmargin._loops.features import cosines  # compiled code is loaded when it is needed
+        from maxmargin.data.loop_rows import loop_rows
 
         rows = as_rows(X)
         n_rows, d = rows.shape
         frequencies = self.frequencies(d, rows.dtype)
         half = frequencies.shape[1]
         features = np.empty((n_rows, 2 * half), dtype=rows.dtype)
-        waves = waves_single if rows.dtype == np.float32 else waves_double
+        series = cosines.SINE_SINGLE if rows.dtype == np.float32 else cosines.SINE_DOUBLE
         factor = rows.dtype.type(half**-0.5)
         step = max(1, _TILE_VALUES // half)
-        turns = np.empty((min(step, n_rows), half), dtype=rows.dtype)
-        sparse_rows = _as_loops_take_them(rows) if sparse.issparse(rows) else None
+        angles = np.empty((min(step, n_rows), half), dtype=rows.dtype)
+        sparse_rows = loop_rows(rows) if sparse.issparse(rows) else None
         for top in range(0, n_rows, step):
-            tile = turns[: min(step, n_rows - top)]
+            tile = angles[: min(step, n_rows - top)]
             if sparse_rows is None:
                 # What is not finite becomes NaN, for whoever trains on it to refuse.
                 with np.errstate(invalid="ignore", over="ignore"):
                     np.matmul(rows[top : top + step], frequencies, out=tile)
             else:
-                _fill_sparse(sparse_rows, frequencies, top, tile)
-            over_ranges(partial(waves, tile, factor, features[top : top + step]), len(tile), brief=True)
+                fill = partial(cosines.angles_of_sparse_rows, sparse_rows, frequencies, top, tile)
+                over_ranges(fill, len(tile), brief=True)
+            write = partial(cosines.cosines_and_sines, tile, factor, series, features[top : top + step])
+            over_ranges(write, len(tile), brief=True)
         return features
 
     def frequencies(self, d: int, dtype: Any = np.float64) -> NDArray[Any]:
@@ -118,15 +117,3 @@ class RandomFourier(Transformer):
     def output_features(self, d: int) -> int:
         """Count the features made of d."""
         return self.n_components
-
-
-def _as_loops_take_them(X: Rows) -> Any:
-    from maxmargin.data.loop_rows import loop_rows
-
-    return loop_rows(X)
-
-
-def _fill_sparse(rows: Any, frequencies: NDArray[Any], top: int, tile: NDArray[Any]) -> None:
-    from maxmargin._loops.features.cosines import turns_of_sparse_rows
-
-    over_ranges(partial(turns_of_sparse_rows, rows, frequencies, top, tile), len(tile), brief=True)

@@ -12,6 +12,7 @@ Weinberger et al., Feature Hashing for Large Scale Multitask Learning, ICML 2009
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -19,20 +20,18 @@ import numpy as np
 from maxmargin._types import Rows
 from maxmargin.backends.threads import StopFlag, over_ranges
 from maxmargin.errors import ParameterError
-from maxmargin.features.rows import check_flag, integer_from
+from maxmargin.features.base import ParametricMap, check_flag, integer_from
 from maxmargin.features.texts import as_texts, check_float_type, check_norm, counter_for, counts_of
-from maxmargin.features.transformer import Transformer
 
 if TYPE_CHECKING:
     from maxmargin._loops.bayes.counting import Entries
     from maxmargin._loops.features.ngrams import Texts, Units
 
 _MOST_FEATURES = 1 << 31
-_ANALYZERS = ("char", "word")
 
 
 @dataclass
-class HashedNGrams(Transformer):
+class HashedNGrams(ParametricMap):
     """Counts of n-grams of characters or words, hashed: a CSR matrix.
 
     Column and sign are those of scikit-learn's `HashingVectorizer`: MurmurHash3 with seed 0 of the UTF-8 bytes, h as a
@@ -76,14 +75,8 @@ class HashedNGrams(Transformer):
                 f"n_features must be a power of two, at most 2**31, got n_features={self.n_features}. "
                 f"The next one is {1 << min(self.n_features.bit_length(), 31)}."
             )
-        if self.analyzer not in _ANALYZERS:
+        if self.analyzer not in ("char", "word"):
             raise ParameterError(f"analyzer must be 'word' or 'char', got analyzer={self.analyzer!r}.")
-        self._check_range()
-        check_flag("alternate_sign", self.alternate_sign)
-        check_norm(self.norm)
-        check_float_type(self.dtype)
-
-    def _check_range(self) -> None:
         lengths = self.ngram_range
         is_pair = isinstance(lengths, tuple) and len(lengths) == 2
         for length in lengths if is_pair else ():
@@ -92,28 +85,24 @@ class HashedNGrams(Transformer):
             raise ParameterError(
                 f"ngram_range must be a pair (shortest, longest), for example (1, 2), got ngram_range={lengths!r}."
             )
+        check_flag("alternate_sign", self.alternate_sign)
+        check_norm(self.norm)
+        check_float_type(self.dtype)
 
     def transform(self, X: Rows) -> Rows:
         """Features of texts: a sequence or array of str or bytes, or a matrix of byte codes with one text a row."""
-        from maxmargin._loops.features.ngrams import (
-            count_ngrams,
-            write_ngrams,
-        )  # compiled code is loaded when it is needed
+        from maxmargin._loops.features.ngrams import Grams, count_ngrams, write_ngrams  # loaded when it is needed
 
         texts = as_texts(X, "HashedNGrams")
-        shortest, longest = self.ngram_range
         words, signed, unit = self.analyzer == "word", bool(self.alternate_sign), self.norm == "l2"
+        grams = Grams(*self.ngram_range, words, signed, unit, self.n_features)
         most = np.empty(len(texts.starts), dtype=np.int64)
-
-        def count(start: int, end: int, stop: StopFlag) -> None:
-            count_ngrams(texts, shortest, longest, words, most, start, end, stop)
 
         def write(entries: Entries, place: int, start: int, end: int, stop: StopFlag) -> None:
             units, counter = _room(texts, start, end), counter_for(most[start:end], self.n_features)
-            settings = (shortest, longest, words, signed, unit, self.n_features)
-            write_ngrams(texts, *settings, units, counter, entries, place, start, end, stop)
+            write_ngrams(texts, grams, units, counter, entries, place, start, end, stop)
 
-        over_ranges(count, len(most), brief=True)
+        over_ranges(partial(count_ngrams, texts, grams, most), len(most), brief=True)
         return counts_of(most, self.n_features, write, self.dtype)
 
     def output_features(self, d: int) -> int:

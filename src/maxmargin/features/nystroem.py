@@ -27,14 +27,13 @@ from maxmargin._types import Matrix, RowIndex, Rows
 from maxmargin.data import as_double, count_rows, take_rows
 from maxmargin.data import as_rows as as_any_rows
 from maxmargin.errors import DataError, ParameterError
-from maxmargin.features.rows import integer_from
-from maxmargin.features.transformer import Transformer
+from maxmargin.features.base import ParametricMap, integer_from
 
 _TILE_VALUES = 1 << 20  # kernel values that are in memory at a time: 8 MB
 
 
 @dataclass
-class Nystroem(Transformer):
+class Nystroem(ParametricMap):
     """Features whose inner products are a kernel, projected onto the span of some rows.
 
     Parameters

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy import sparse
 
 from maxmargin._types import RowIndex, Rows
@@ -40,7 +40,10 @@ def as_texts(X: Rows, taker: str) -> Texts:
     if isinstance(X, np.ndarray) and X.dtype.kind == "S":
         starts = np.arange(len(X), dtype=np.int64) * X.itemsize
         return Texts(_read_only(X), starts, starts + np.strings.str_len(X))
-    return _joined([_utf8(text, place, taker) for place, text in enumerate(_items(X))])
+    items = X.tolist() if hasattr(X, "tolist") else list(X)
+    texts = [_utf8(text, place, taker) for place, text in enumerate(items)]
+    edges = _edges([len(text) for text in texts])
+    return Texts(np.frombuffer(b"".join(texts), dtype=np.uint8), edges[:-1], edges[1:])
 
 
 def _byte_codes(X: NDArray[Any], taker: str) -> NDArray[np.uint8]:
@@ -77,10 +80,6 @@ def _read_only(X: NDArray[Any]) -> NDArray[np.uint8]:
     return letters
 
 
-def _items(X: Rows) -> list[Any]:
-    return X.tolist() if hasattr(X, "tolist") else list(X)
-
-
 def _utf8(text: Any, place: int, taker: str) -> bytes:
     if isinstance(text, str):
         # A lone surrogate is no character, but Python lets it stand in a string.
@@ -88,14 +87,6 @@ def _utf8(text: Any, place: int, taker: str) -> bytes:
     if isinstance(text, bytes):
         return text
     raise DataTypeError(f"{taker} takes texts, got {text!r} of type {type(text).__name__} at position {place}.")
-
-
-def _joined(texts: list[bytes]) -> Texts:
-    from maxmargin._loops.features.ngrams import Texts
-
-    edges = np.zeros(len(texts) + 1, dtype=np.int64)
-    np.cumsum([len(text) for text in texts], out=edges[1:])
-    return Texts(np.frombuffer(b"".join(texts), dtype=np.uint8), edges[:-1], edges[1:])
 
 
 def counts_of(most: RowIndex, n_columns: int, write: Writing, dtype: DTypeLike) -> Rows:
@@ -137,18 +128,13 @@ def counter_for(most: RowIndex, n_columns: int) -> Counter:
 
     n_keys = int(np.max(most, initial=0))
     n_tallied = n_columns if n_columns <= COLUMNS_A_KEY * n_keys else 0
-    return Counter(
-        np.empty(n_keys, dtype=np.uint32),
-        np.empty(n_keys + 1, dtype=np.uint32),
-        np.empty(MOST_DIGITS, dtype=np.int64),
-        np.zeros(n_tallied, dtype=np.int64),
-    )
+    keys, other = np.empty(n_keys, dtype=np.uint32), np.empty(n_keys + 1, dtype=np.uint32)
+    return Counter(keys, other, np.empty(MOST_DIGITS, dtype=np.int64), np.zeros(n_tallied, dtype=np.int64))
 
 
-def _edges(sizes: RowIndex) -> RowIndex:
-    edges = np.zeros(len(sizes) + 1, dtype=np.int64)
-    np.cumsum(sizes, out=edges[1:])
-    return edges
+def _edges(sizes: ArrayLike) -> RowIndex:
+    """Where parts of these sizes begin and end, one after the other."""
+    return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
 
 
 def check_norm(norm: Any) -> None:

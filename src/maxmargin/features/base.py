@@ -1,17 +1,20 @@
-"""What scikit-learn's pipelines and searches ask of a feature map, without scikit-learn."""
+"""The feature maps as scikit-learn's pipelines and searches take them, without scikit-learn; checks of parameters."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import fields
-from typing import Any, ClassVar, TypeVar
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
 
 from maxmargin._types import Rows
+from maxmargin.data import as_vectors
 from maxmargin.errors import ParameterError, unknown_name
 
-Map = TypeVar("Map", bound="Transformer")
 
-
-class Transformer:
+class ParametricMap:
     """Base of the feature maps, which are dataclasses with parameters; `__post_init__` checks these."""
 
     learned: ClassVar[tuple[str, ...]] = ()
@@ -19,7 +22,7 @@ class Transformer:
     takes_letters: ClassVar[bool] = False
     """Whether rows are texts or sequences, and columns their letters."""
 
-    def fit(self: Map, X: Rows, y: Any = None) -> Map:
+    def fit(self, X: Rows, y: Any = None) -> Self:
         """Learn nothing, because this map follows from its parameters; return the map."""
         return self
 
@@ -41,19 +44,18 @@ class Transformer:
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters by name."""
-        return {name: getattr(self, name) for name in self._names()}
+        return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]  # subclasses are dataclasses
 
-    def set_params(self: Map, **parameters: Any) -> Map:
+    def set_params(self, **parameters: Any) -> Self:
         """Change parameters and check them together; return the map, which may have to be fitted again."""
-        names = self._names()
+        names = self.get_params()
         for name in parameters:
             if not names:
                 raise ParameterError(f"{type(self).__name__} has no parameters, got {name!r}.")
             if name not in names:
                 raise unknown_name("parameter", name, names)
         before = dict(vars(self))
-        for name, value in parameters.items():
-            setattr(self, name, value)
+        vars(self).update(parameters)
         try:
             self.__post_init__()
         except Exception:  # whatever was refused, the map stays as it was
@@ -65,5 +67,29 @@ class Transformer:
     def __post_init__(self) -> None:
         """Check the parameters, and forget what was learned with others."""
 
-    def _names(self) -> list[str]:
-        return [field.name for field in fields(self) if field.init]  # type: ignore[arg-type]  # subclasses are dataclasses
+
+def as_rows(X: Rows) -> Rows:
+    """X as a dense array or a CSR matrix of float32 or float64."""
+    return as_vectors(X, "a feature map")
+
+
+def number_from(name: str, value: object, least: float, *, included: bool) -> float:
+    """`value` as a float, or an error when it is not a finite number from `least` on."""
+    number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
+    if not math.isfinite(number) or not (number > least or (included and number == least)):
+        allowed = f"{'at least' if included else 'more than'} {least:g}"
+        raise ParameterError(f"{name} must be a finite number, {allowed}, got {name}={value!r}.")
+    return number
+
+
+def integer_from(name: str, value: object, least: int) -> int:
+    """`value` as an int, or an error when it is not an integer from `least` on."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise ParameterError(f"{name} must be an integer, at least {least}, got {name}={value!r}.")
+    return int(value)
+
+
+def check_flag(name: str, value: object) -> None:
+    """Refuse what is neither True nor False: most words would count as True."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise ParameterError(f"{name} must be True or False, got {name}={value!r}.")
