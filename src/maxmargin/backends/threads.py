@@ -111,9 +111,12 @@ def run_together(tasks: list[Callable[[StopFlag], Any]], *, brief: bool = False)
     The first exception, KeyboardInterrupt included, raises the flag, waits until every task has returned, and goes on.
     Of brief tasks, which end within a fraction of a second, this thread does one itself.
     """
-    if _here.stop is not None:
-        return _run_here(tasks, _here.stop)
     stop: StopFlag = np.zeros(1, dtype=np.uint8)
+    if _here.stop is not None:  # one after the other in this thread, with the interrupt that the main thread would have
+        flag = stop if _here.minds_the_flag else _here.stop  # who looks at the flag wants whole loops all the same
+        results = [task(flag) for task in tasks]
+        raise_if_interrupted()
+        return results
     futures = [_submit("helpers", task, stop) for task in (tasks[1:] if brief else tasks)]
     try:
         own = [tasks[0](stop)] if brief else []
@@ -122,14 +125,6 @@ def run_together(tasks: list[Callable[[StopFlag], Any]], *, brief: bool = False)
         stop[0] = 1
         wait(futures)
         raise
-
-
-def _run_here(tasks: list[Callable[[StopFlag], Any]], stop: StopFlag) -> list[Any]:
-    """The tasks one after the other in this thread, with the interrupt that the main thread would have had."""
-    flag = np.zeros_like(stop) if _here.minds_the_flag else stop  # who looks at the flag wants whole loops all the same
-    results = [task(flag) for task in tasks]
-    raise_if_interrupted()
-    return results
 
 
 def raise_if_interrupted() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import fields
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -14,7 +15,7 @@ from maxmargin.data import as_vectors
 from maxmargin.errors import ParameterError, unknown_name
 
 
-class ParametricMap:
+class ParametricMap(ABC):
     """Base of the feature maps, which are dataclasses with parameters; `__post_init__` checks these."""
 
     learned: ClassVar[tuple[str, ...]] = ()
@@ -26,13 +27,13 @@ class ParametricMap:
         """Learn nothing, because this map follows from its parameters; return the map."""
         return self
 
+    @abstractmethod
     def transform(self, X: Rows) -> Rows:
         """Features of the rows of X."""
-        raise NotImplementedError
 
+    @abstractmethod
     def output_features(self, d: int) -> int:
         """Count the features made of d columns; d does not matter where columns are letters."""
-        raise NotImplementedError
 
     def fit_transform(self, X: Rows, y: Any = None) -> Rows:
         """Features of the rows of X, by the map fitted to them."""
@@ -64,7 +65,7 @@ class ParametricMap:
             raise
         return self
 
-    def __post_init__(self) -> None:
+    def __post_init__(self) -> None:  # noqa: B027 - not every map has parameters to be checked
         """Check the parameters, and forget what was learned with others."""
 
 

@@ -126,13 +126,16 @@ class KMers(ParametricMap):
         most = _count_windows(lengths, patterns["span"])
         found: list[int] = []
 
+        def room(start: int, end: int) -> NDArray[np.uint8]:
+            return np.empty(int(np.max(lengths[start:end], initial=0)), dtype=np.uint8)
+
         def write(entries: Entries, place: int, start: int, end: int, stop: StopFlag) -> None:
-            sequence, counter = _room(lengths[start:end]), counter_for(most[start:end], n_columns)
-            found.append(write_kmers(texts, words, sequence, counter, entries, place, start, end, stop))
+            counter = counter_for(most[start:end], n_columns)
+            found.append(write_kmers(texts, words, room(start, end), counter, entries, place, start, end, stop))
 
         def add(start: int, end: int, stop: StopFlag) -> None:
-            sequence, counter = _room(lengths[start:end]), counter_for(most[start:end], 0)
-            found.append(add_kmers(texts, words, sequence, counter.keys, counts, start, end, stop))
+            keys = counter_for(most[start:end], 0).keys
+            found.append(add_kmers(texts, words, room(start, end), keys, counts, start, end, stop))
 
         if self.dense:
             counts: Rows = np.zeros((len(lengths), n_columns), dtype=self.dtype)
@@ -156,18 +159,16 @@ class KMers(ParametricMap):
         ]
 
     def _refuse_other_lengths(self, texts: Texts, lengths: RowIndex) -> None:
+        from maxmargin._loops.features.kmers import find_foreign_letter
+
         if self.length is not None and np.any(lengths != self.length):
-            _refuse_foreign(texts, _find_foreign(texts))  # a line end makes sequences longer, and is to be named
+            find = partial(find_foreign_letter, texts, _codes())
+            _refuse_foreign(texts, over_ranges(find, len(lengths), brief=True))  # a line end is longer, and to be named
             row = int(np.argmax(lengths != self.length))
             raise DataError(
                 f"sequence {row} has {lengths[row]} letters, and length={self.length} says that all have "
                 f"{self.length}. Cut or fill the sequences with N, or use length=None."
             )
-
-
-def _room(lengths: RowIndex) -> NDArray[np.uint8]:
-    """Room for the longest sequence."""
-    return np.empty(int(np.max(lengths, initial=0)), dtype=np.uint8)
 
 
 def _count_windows(lengths: RowIndex, spans: RowIndex) -> RowIndex:
@@ -226,13 +227,6 @@ def _codes() -> NDArray[np.uint8]:
         for letter in letters + letters.lower():
             codes[ord(letter)] = code
     return codes
-
-
-def _find_foreign(texts: Texts) -> list[int]:
-    """Position of the first letter that is none of DNA in each part of the texts, -1 where there is none."""
-    from maxmargin._loops.features.kmers import find_foreign_letter
-
-    return over_ranges(partial(find_foreign_letter, texts, _codes()), len(texts.starts), brief=True)
 
 
 def _refuse_foreign(texts: Texts, positions: list[int]) -> None:

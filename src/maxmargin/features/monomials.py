@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -100,9 +101,9 @@ class LinearQuadratic(ParametricMap):
 class PowerSeries(ParametricMap):
     """Monomials, weighted so that inner products are sum_k c_k <x, z>^k."""
 
+    @abstractmethod
     def _series(self) -> list[float]:
         """The coefficients c_0, c_1, ..."""
-        raise NotImplementedError
 
     def transform(self, X: Rows) -> Rows:
         """Features of the rows of X, by increasing degree k; CSR stays CSR."""

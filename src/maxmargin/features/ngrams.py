@@ -25,7 +25,6 @@ from maxmargin.features.texts import as_texts, check_float_type, check_norm, cou
 
 if TYPE_CHECKING:
     from maxmargin._loops.bayes.counting import Entries
-    from maxmargin._loops.features.ngrams import Texts, Units
 
 _MOST_FEATURES = 1 << 31
 
@@ -91,7 +90,7 @@ class HashedNGrams(ParametricMap):
 
     def transform(self, X: Rows) -> Rows:
         """Features of texts: a sequence or array of str or bytes, or a matrix of byte codes with one text a row."""
-        from maxmargin._loops.features.ngrams import Grams, count_ngrams, write_ngrams  # loaded when it is needed
+        from maxmargin._loops.features.ngrams import Grams, Units, count_ngrams, write_ngrams  # loaded when needed
 
         texts = as_texts(X, "HashedNGrams")
         words, signed, unit = self.analyzer == "word", bool(self.alternate_sign), self.norm == "l2"
@@ -99,7 +98,10 @@ class HashedNGrams(ParametricMap):
         most = np.empty(len(texts.starts), dtype=np.int64)
 
         def write(entries: Entries, place: int, start: int, end: int, stop: StopFlag) -> None:
-            units, counter = _room(texts, start, end), counter_for(most[start:end], self.n_features)
+            # Room for the longest of these texts, and for the spaces that words get between them.
+            longest = int(np.max(texts.ends[start:end] - texts.starts[start:end], initial=0)) + 1
+            units = Units(np.empty(longest, np.uint8), np.empty(longest, np.int64), np.empty(longest, np.int64))
+            counter = counter_for(most[start:end], self.n_features)
             write_ngrams(texts, grams, units, counter, entries, place, start, end, stop)
 
         over_ranges(partial(count_ngrams, texts, grams, most), len(most), brief=True)
@@ -108,11 +110,3 @@ class HashedNGrams(ParametricMap):
     def output_features(self, d: int) -> int:
         """Count the features, which do not depend on the texts."""
         return self.n_features
-
-
-def _room(texts: Texts, start: int, end: int) -> Units:
-    """Room for the units of the longest of some texts, and for the spaces that words get between them."""
-    from maxmargin._loops.features.ngrams import Units
-
-    longest = int(np.max(texts.ends[start:end] - texts.starts[start:end], initial=0)) + 1
-    return Units(np.empty(longest, np.uint8), np.empty(longest, np.int64), np.empty(longest, np.int64))

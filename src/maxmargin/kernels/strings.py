@@ -39,14 +39,25 @@ class EditDistance(DistanceKernel):
     """The 31 strings of a and b up to length 4 contradict it at gamma = 1, see `mercer_check`."""
 
     def _distances(self, A: Rows, B: Rows) -> KernelMatrix:
-        return edit_distances(A, B)
+        from maxmargin._loops.kernel.distances import fill_edit_distances  # compiled code is loaded when it is needed
+
+        left = _encoded(_as_strings(A))
+        right = left if B is A else _encoded(_as_strings(B))
+        distances = np.empty((len(left.starts) - 1, len(right.starts) - 1))
+        longest = int(np.diff(left.starts).max(initial=0))
+
+        def work(start: int, end: int, stop: StopFlag) -> int:
+            return fill_edit_distances(left, right, start, end, stop, np.empty(longest + 1, dtype=np.int64), distances)
+
+        over_ranges(work, distances.shape[1])
+        return distances
 
     def diag(self, A: Rows) -> Vector:
         """One for every string."""
-        return np.ones(len(as_strings(A)))
+        return np.ones(len(_as_strings(A)))
 
 
-def as_strings(X: Rows) -> list[str]:
+def _as_strings(X: Rows) -> list[str]:
     """X as a list of strings, or an error that says what else it is."""
     if isinstance(X, str) or getattr(X, "ndim", 1) != 1:
         found = f"the single string {X!r}" if isinstance(X, str) else f"an array with shape {X.shape}"
@@ -58,22 +69,6 @@ def as_strings(X: Rows) -> list[str]:
                 f"a kernel on strings takes strings, got {string!r} of type {type(string).__name__} at position {i}."
             )
     return strings
-
-
-def edit_distances(A: Rows, B: Rows) -> KernelMatrix:
-    """Matrix of Levenshtein distances, as doubles."""
-    from maxmargin._loops.kernel.distances import fill_edit_distances  # compiled code is loaded when it is needed
-
-    left = _encoded(as_strings(A))
-    right = left if B is A else _encoded(as_strings(B))
-    distances = np.empty((len(left.starts) - 1, len(right.starts) - 1))
-    longest = int(np.diff(left.starts).max(initial=0))
-
-    def work(start: int, end: int, stop: StopFlag) -> int:
-        return fill_edit_distances(left, right, start, end, stop, np.empty(longest + 1, dtype=np.int64), distances)
-
-    over_ranges(work, distances.shape[1])
-    return distances
 
 
 def _encoded(strings: list[str]) -> Strings:
