@@ -21,7 +21,7 @@ import numpy as np
 from maxmargin._types import Rows, Vector
 from maxmargin.errors import ParameterError
 from maxmargin.kernels.arithmetic import KernelMatrix, integer_power
-from maxmargin.kernels.base import POWER, PRODUCT, SUM, Ground, Kernel, Style, Written, non_negative, positive_integer
+from maxmargin.kernels.base import POWER, PRODUCT, SUM, Domain, Formula, Kernel, Style, non_negative, positive_integer
 
 
 class Composite(Kernel):
@@ -33,14 +33,14 @@ class Composite(Kernel):
     _operation: ClassVar[Any]
     """Makes the values of the kernel from those of its operands, the first of which that is an array may be `out`."""
     _signs: ClassVar[dict[Style, str]]
-    _level: ClassVar[int]
+    _precedence: ClassVar[int]
     """How tightly the sign binds."""
 
     def __post_init__(self) -> None:
         for part in self.parts:
             if not isinstance(part, Kernel):
                 raise ParameterError(f"{type(self).__name__} is made of kernels, got {part!r}. See as_kernel.")
-        common_ground(self.parts)
+        common_domain(self.parts)
 
     def _combined(self, values_of: Callable[[Kernel], KernelMatrix]) -> KernelMatrix:
         operands = [values_of(value) if isinstance(value, Kernel) else value for value in vars(self).values()]
@@ -68,38 +68,39 @@ class Composite(Kernel):
         return False if False in answers else None if None in answers else True
 
     @property
-    def on(self) -> Ground:
+    def on(self) -> Domain:
         """What all parts compare."""
-        return common_ground(self.parts)
+        return common_domain(self.parts)
 
-    def _written(self, style: Style) -> Written:
+    def _written(self, style: Style) -> Formula:
         left, right = (_operand(value, style) for value in vars(self).values())
         # Sums and products are read from left to right, powers from right to left.
-        level_of_left = self._level + 1 if self._level == POWER else self._level
-        return Written(left.within(level_of_left) + self._signs[style] + right.within(self._level + 1), self._level)
+        own, tighter = self._precedence, self._precedence + 1
+        text = left.within(tighter if own == POWER else own) + self._signs[style] + right.within(tighter)
+        return Formula(text, own)
 
 
-def _operand(value: Any, style: Style) -> Written:
+def _operand(value: Any, style: Style) -> Formula:
     """A part, or a number: in full in Python, short in mathematics."""
     if isinstance(value, Kernel):
         return value._written(style)
-    return Written(f"{value:g}" if isinstance(value, float) and style == "mathematics" else repr(value))
+    return Formula(f"{value:g}" if isinstance(value, float) and style == "mathematics" else repr(value))
 
 
-def common_ground(kernels: tuple[Kernel, ...]) -> Ground:
+def common_domain(kernels: tuple[Kernel, ...]) -> Domain:
     """Return what all the kernels can compare; there may be no such thing."""
-    grounds = {kernel.on for kernel in kernels} - {"anything"}
-    if "matrix" in grounds:
+    domains = {kernel.on for kernel in kernels} - {"anything"}
+    if "matrix" in domains:
         raise ParameterError(
             "Precomputed takes no part in the algebra of kernels: its values lie in the matrix you pass. "
             "Combine the matrices instead, for example 0.5 * K1 + K2."
         )
-    if len(grounds) > 1:
+    if len(domains) > 1:
         raise ParameterError(
-            f"a kernel on {' and a kernel on '.join(sorted(grounds))} cannot be combined: "
+            f"a kernel on {' and a kernel on '.join(sorted(domains))} cannot be combined: "
             f"no x is both. Got {' and '.join(map(repr, kernels))}."
         )
-    return grounds.pop() if grounds else "anything"
+    return domains.pop() if domains else "anything"
 
 
 @dataclass(frozen=True, repr=False)
@@ -109,7 +110,7 @@ class Sum(Composite):
     left: Kernel
     right: Kernel
     _operation = np.add
-    _signs, _level = {"python": " + ", "mathematics": " + "}, SUM
+    _signs, _precedence = {"python": " + ", "mathematics": " + "}, SUM
 
 
 @dataclass(frozen=True, repr=False)
@@ -119,7 +120,7 @@ class Product(Composite):
     left: Kernel
     right: Kernel
     _operation = np.multiply
-    _signs, _level = {"python": " * ", "mathematics": " "}, PRODUCT
+    _signs, _precedence = {"python": " * ", "mathematics": " "}, PRODUCT
 
 
 @dataclass(frozen=True, repr=False)
@@ -129,7 +130,7 @@ class Scaled(Composite):
     factor: float
     kernel: Kernel
     _operation = np.multiply
-    _signs, _level = Product._signs, PRODUCT
+    _signs, _precedence = Product._signs, PRODUCT
 
     def __post_init__(self) -> None:
         hint = "A negative multiple of a kernel is not a kernel: k(x, x) would be negative."
@@ -144,7 +145,7 @@ class Shifted(Composite):
     kernel: Kernel
     shift: float
     _operation = np.add
-    _signs, _level = Sum._signs, SUM
+    _signs, _precedence = Sum._signs, SUM
 
     def __post_init__(self) -> None:
         hint = "A kernel minus a constant is not a kernel in general: k(x, x) could become negative."
@@ -158,7 +159,7 @@ class Power(Composite):
 
     kernel: Kernel
     exponent: int
-    _signs, _level = {"python": " ** ", "mathematics": "^"}, POWER
+    _signs, _precedence = {"python": " ** ", "mathematics": "^"}, POWER
 
     def __post_init__(self) -> None:
         hint = "Only whole powers, which are repeated products, keep a kernel a kernel."
@@ -176,8 +177,8 @@ class Exp(Composite):
     kernel: Kernel
     _operation = np.exp
 
-    def _written(self, style: Style) -> Written:
-        return Written(f"exp({self.kernel._written(style).text})")
+    def _written(self, style: Style) -> Formula:
+        return Formula(f"exp({self.kernel._written(style).text})")
 
 
 def exp(kernel: Kernel) -> Exp:

@@ -15,7 +15,7 @@ from maxmargin._types import RowIndex, Rows, Vector
 from maxmargin.errors import ModelFileError, ParameterError
 from maxmargin.kernels.arithmetic import KernelMatrix
 
-Ground: TypeAlias = Literal["vectors", "strings", "matrix", "anything"]
+Domain: TypeAlias = Literal["vectors", "strings", "matrix", "anything"]
 """What a kernel compares."""
 
 Style: TypeAlias = Literal["python", "mathematics"]
@@ -23,15 +23,15 @@ Style: TypeAlias = Literal["python", "mathematics"]
 SUM, PRODUCT, POWER, ATOM = range(4)
 
 
-class Written(NamedTuple):
+class Formula(NamedTuple):
     """A written kernel and how tightly its outermost sign binds."""
 
     text: str
-    level: int = ATOM
+    precedence: int = ATOM
 
-    def within(self, level: int) -> str:
+    def within(self, precedence: int) -> str:
         """Put the text in parentheses where it stands among signs that bind more tightly."""
-        return self.text if self.level >= level else f"({self.text})"
+        return self.text if self.precedence >= precedence else f"({self.text})"
 
 
 class Kernel(ABC):
@@ -77,7 +77,7 @@ class Kernel(ABC):
         return None
 
     @property
-    def on(self) -> Ground:
+    def on(self) -> Domain:
         """What the kernel compares: "vectors", "strings", a "matrix" computed before, or "anything"."""
         return "vectors"
 
@@ -115,15 +115,15 @@ class Kernel(ABC):
     def __str__(self) -> str:
         return self._written("mathematics").text
 
-    def _written(self, style: Style) -> Written:
+    def _written(self, style: Style) -> Formula:
         """Write the kernel in Python or in mathematics; composite kernels write their parts."""
         if style == "mathematics":
             return self._formula()
         arguments = ", ".join(f"{name}={value!r}" for name, value in vars(self).items())
-        return Written(f"{type(self).__name__}({arguments})")
+        return Formula(f"{type(self).__name__}({arguments})")
 
-    def _formula(self) -> Written:
-        return Written(f"{type(self).__name__}(x, z)")
+    def _formula(self) -> Formula:
+        return Formula(f"{type(self).__name__}(x, z)")
 
     def to_record(self) -> dict[str, Any]:
         """Kind and parameters as plain JSON values; `from_record` reads them.

@@ -13,15 +13,8 @@ from scipy import sparse
 from maxmargin._types import RowIndex, Rows, Vector
 from maxmargin.data import count_rows
 from maxmargin.errors import DataError, ParameterError
-from maxmargin.kernels.arithmetic import (
-    KernelMatrix,
-    as_pair,
-    as_rows,
-    inner_products,
-    kernel_dtype,
-    squared_norms,
-)
-from maxmargin.kernels.base import PRODUCT, Ground, Kernel, Style, Written
+from maxmargin.kernels.arithmetic import KernelMatrix, as_pair, as_rows, inner_products, kernel_dtype, squared_norms
+from maxmargin.kernels.base import PRODUCT, Domain, Formula, Kernel, Style
 
 _DIAGONAL_ROWS = 64  # of a matrix-valued function, whose small blocks are wasted but for their diagonals
 
@@ -29,17 +22,17 @@ _DIAGONAL_ROWS = 64  # of a matrix-valued function, whose small blocks are waste
 class PythonKernel(Kernel):
     """A kernel that holds Python code, its only attribute, and compares whatever the code takes."""
 
-    on: ClassVar[Ground] = "anything"
+    on: ClassVar[Domain] = "anything"
     _maker: ClassVar[str]
     _letter: ClassVar[str]
     """Stands for the code in the formula where it has no name."""
-    _pattern: ClassVar[Written]
+    _pattern: ClassVar[Formula]
 
-    def _written(self, style: Style) -> Written:
+    def _written(self, style: Style) -> Formula:
         (code,) = vars(self).values()
         name = str(getattr(code, "__name__", None) or repr(code))
         if style == "python":
-            return Written(f"{self._maker}({name})")
+            return Formula(f"{self._maker}({name})")
         called = name if name.isidentifier() else self._letter
         return self._pattern._replace(text=self._pattern.text.format(called))
 
@@ -60,7 +53,7 @@ class FeatureMap(PythonKernel):
     """
 
     phi: Any
-    _maker, _letter, _pattern = "FeatureMap", "phi", Written("<{0}(x), {0}(z)>")
+    _maker, _letter, _pattern = "FeatureMap", "phi", Formula("<{0}(x), {0}(z)>")
     positive_semidefinite = True
     """v' K v = |sum_i v_i phi(x_i)|^2."""
 
@@ -87,7 +80,7 @@ class FunctionProduct(PythonKernel):
     """k(x, z) = f(x) f(z); made by `from_function`."""
 
     function: Callable[[Any], float]
-    _maker, _letter, _pattern = "from_function", "f", Written("{0}(x) {0}(z)", PRODUCT)
+    _maker, _letter, _pattern = "from_function", "f", Formula("{0}(x) {0}(z)", PRODUCT)
     positive_semidefinite = True
     """v' K v = (sum_i v_i f(x_i))^2."""
 
@@ -126,7 +119,7 @@ class PythonFunction(PythonKernel):
     """
 
     function: Callable[[Any, Any], Any]
-    _maker, _letter, _pattern = "as_kernel", "k", Written("{0}(x, z)")
+    _maker, _letter, _pattern = "as_kernel", "k", Formula("{0}(x, z)")
 
     def block(self, A: Rows, B: Rows) -> KernelMatrix:
         """Matrix of k(a, b)."""
@@ -181,7 +174,7 @@ def _dense(values: Any) -> Any:
 class Precomputed(Kernel):
     """Row a of the data holds k(a, x_j) for every training row x_j."""
 
-    on: ClassVar[Ground] = "matrix"
+    on: ClassVar[Domain] = "matrix"
     _names = ("precomputed",)
 
     def block(self, A: Rows, B: Rows) -> KernelMatrix:
@@ -212,5 +205,5 @@ class Precomputed(Kernel):
             )
         return np.array(_dense(matrix), order="C")
 
-    def _formula(self) -> Written:
-        return Written("K[x, z]")
+    def _formula(self) -> Formula:
+        return Formula("K[x, z]")

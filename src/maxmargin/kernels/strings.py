@@ -11,7 +11,7 @@ from maxmargin._types import Rows, Vector
 from maxmargin.backends.threads import StopFlag, over_ranges
 from maxmargin.errors import DataError, DataTypeError
 from maxmargin.kernels.arithmetic import KernelMatrix
-from maxmargin.kernels.base import Ground
+from maxmargin.kernels.base import Domain
 from maxmargin.kernels.vectors import DistanceKernel
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class EditDistance(DistanceKernel):
     array([[ True]])
     """
 
-    on: ClassVar[Ground] = "strings"
+    on: ClassVar[Domain] = "strings"
     _distance = "edit(x, z)"
     _hint = "A small gamma makes longer edits count as similar; try 1 / mean length of the strings."
     positive_semidefinite = False

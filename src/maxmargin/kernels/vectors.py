@@ -21,7 +21,7 @@ from maxmargin.kernels.arithmetic import (
     squared_distances,
     squared_norms,
 )
-from maxmargin.kernels.base import POWER, Kernel, Written, finite, non_negative, positive
+from maxmargin.kernels.base import POWER, Formula, Kernel, finite, non_negative, positive
 
 
 class InnerProductKernel(Kernel):
@@ -51,8 +51,8 @@ class Linear(InnerProductKernel):
     def _of(self, products: KernelMatrix) -> KernelMatrix:
         return products
 
-    def _formula(self) -> Written:
-        return Written("<x, z>")
+    def _formula(self) -> Formula:
+        return Formula("<x, z>")
 
 
 @dataclass(frozen=True, repr=False)
@@ -91,10 +91,10 @@ class Polynomial(InnerProductKernel):
         """True for whole degrees and coef0 >= 0: a sum of powers of <x, z> with non-negative weights."""
         return isinstance(self.degree, int) and self.coef0 >= 0
 
-    def _formula(self) -> Written:
+    def _formula(self) -> Formula:
         base = _affine(self.gamma, self.coef0)
         bracketed = base if base == "<x, z>" else f"({base})"
-        return Written(f"{bracketed}^{self.degree:g}", POWER)
+        return Formula(f"{bracketed}^{self.degree:g}", POWER)
 
 
 @dataclass(frozen=True, repr=False)
@@ -120,8 +120,8 @@ class Sigmoid(InnerProductKernel):
         products += self.coef0
         return np.tanh(products, out=products)
 
-    def _formula(self) -> Written:
-        return Written(f"tanh({_affine(self.gamma, self.coef0)})")
+    def _formula(self) -> Formula:
+        return Formula(f"tanh({_affine(self.gamma, self.coef0)})")
 
 
 @dataclass(frozen=True, repr=False)
@@ -149,8 +149,8 @@ class DistanceKernel(Kernel):
         """One for every row."""
         return np.ones(as_rows(A).shape[0])
 
-    def _formula(self) -> Written:
-        return Written(f"exp(-{_times(self.gamma)}{self._distance})")
+    def _formula(self) -> Formula:
+        return Formula(f"exp(-{_times(self.gamma)}{self._distance})")
 
 
 @dataclass(frozen=True, repr=False, init=False)
