@@ -69,7 +69,7 @@ class ParametricMap(ABC):
         """Check the parameters, and forget what was learned with others."""
 
 
-def as_rows(X: Rows) -> Rows:
+def as_vector_rows(X: Rows) -> Rows:
     """X as a dense array or a CSR matrix of float32 or float64."""
     return as_vectors(X, "a feature map")
 

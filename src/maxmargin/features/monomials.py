@@ -25,10 +25,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
-from maxmargin._types import RowIndex, Rows
+from maxmargin._types import Rows
 from maxmargin.backends.threads import StopFlag, over_ranges
 from maxmargin.errors import ParameterError
-from maxmargin.features.base import ParametricMap, as_rows, integer_from, number_from
+from maxmargin.features.base import ParametricMap, as_vector_rows, integer_from, number_from
 
 if TYPE_CHECKING:
     from maxmargin._loops.features.monomials import Degrees
@@ -47,7 +47,7 @@ class Quadratic(ParametricMap):
 
     def transform(self, X: Rows) -> Rows:
         """Features of the rows of X; CSR stays CSR."""
-        rows = as_rows(X)
+        rows = as_vector_rows(X)
         if sparse.issparse(rows):
             return _sparse_products(rows)
         n_rows, d = rows.shape
@@ -62,19 +62,13 @@ def _sparse_products(X: Rows) -> Rows:
     """All products of two entries of the same row; a row with r entries gets r^2."""
     n_rows, d = X.shape
     lengths = np.diff(X.indptr).astype(np.int64)
-    row_of, _ = _children(lengths)
-    first, place = _children(lengths[row_of])  # every entry meets as many as its row has
-    second = X.indptr[row_of[first]] + place
+    row_of = np.repeat(np.arange(n_rows), lengths)
+    meets = lengths[row_of]  # every entry meets as many as its row has
+    first = np.repeat(np.arange(len(row_of)), meets)
+    second = np.arange(len(first)) - np.repeat(np.cumsum(meets) - meets - X.indptr[row_of], meets)
     columns = X.indices[first].astype(np.int64) * d + X.indices[second]
     starts = np.concatenate([[0], np.cumsum(lengths**2)])
     return type(X)((X.data[first] * X.data[second], columns, starts), shape=(n_rows, d * d))
-
-
-def _children(counts: RowIndex) -> tuple[RowIndex, RowIndex]:
-    """Find the parent and the place among siblings of every child, for parents with `counts` children."""
-    parent = np.repeat(np.arange(len(counts)), counts)
-    place = np.arange(len(parent)) - np.repeat(np.cumsum(counts) - counts, counts)
-    return parent, place
 
 
 @dataclass(unsafe_hash=True)
@@ -88,7 +82,7 @@ class LinearQuadratic(ParametricMap):
 
     def transform(self, X: Rows) -> Rows:
         """Features of the rows of X; CSR stays CSR."""
-        rows = as_rows(X)
+        rows = as_vector_rows(X)
         one = np.ones((rows.shape[0], 1), dtype=rows.dtype)
         parts = [one, rows, Quadratic().transform(rows)]
         return sparse.hstack(parts, format="csr") if sparse.issparse(rows) else np.hstack(parts)
@@ -107,7 +101,7 @@ class PowerSeries(ParametricMap):
 
     def transform(self, X: Rows) -> Rows:
         """Features of the rows of X, by increasing degree k; CSR stays CSR."""
-        rows, series = as_rows(X), self._series()
+        rows, series = as_vector_rows(X), self._series()
         n_features = _count_all(rows.shape[1], series)
         if n_features * len(series) >= 2**63:
             raise ParameterError(
@@ -193,7 +187,7 @@ class GaussianSeries(PowerSeries):
 
     def transform(self, X: Rows) -> Rows:
         """Features of the rows of X; CSR stays CSR."""
-        rows = as_rows(X)
+        rows = as_vector_rows(X)
         features = super().transform(rows)
         if sparse.issparse(rows):
             bell = np.exp(-self.gamma * rows.power(2).sum(axis=1)).ravel()

@@ -32,7 +32,7 @@ def as_kernel(
     """
     if isinstance(spec, Kernel):
         return spec
-    if callable(spec) and not isinstance(spec, str):
+    if callable(spec):
         return PythonFunction(spec)
     named = {name: kind for kind in _kinds().values() for name in kind._names}
     if not isinstance(spec, str):
