@@ -31,7 +31,7 @@ _ENOUGH = 1e-6  # of the steepest way down so far: one that is as flat is the la
 _SHORTER = 0.03  # the factor on the length of a step as long as it is too long: kept rows have kinks very near to them
 
 
-class Kept(NamedTuple):
+class NearKinks(NamedTuple):
     """Some rows of a block, with targets, costs, centres and scores."""
 
     X: Rows
@@ -64,7 +64,7 @@ class Model(NamedTuple):
     bias_gradient: float
     has_intercept: bool
 
-    def minimum(self, kept: list[Kept], curve: Curve) -> tuple[Vector, float]:
+    def minimum(self, kept: list[NearKinks], curve: Curve) -> tuple[Vector, float]:
         """The step of w and b to the minimum of the model, or to where nothing of its first gain is left to be had.
 
         Far from the minimum of the objective the model is not worth more: other rows have kinks, too.
@@ -106,7 +106,7 @@ class Model(NamedTuple):
         )
 
 
-def _together(kept: list[Kept]) -> tuple[Passes, list[Vector]]:
+def _together(kept: list[NearKinks]) -> tuple[Passes, list[Vector]]:
     """The rows of all blocks, and their numbers."""
     tables = [one.X for one in kept]
     X = sparse.vstack(tables, format="csr") if sparse.issparse(tables[0]) else np.concatenate(tables)

@@ -22,10 +22,10 @@ from maxmargin._loops.loss_curve import Curve
 from maxmargin._types import Matrix, Vector
 from maxmargin.data.passes import Passes
 from maxmargin.solvers.common.sampling import long_rows, sampled
-from maxmargin.solvers.streams.kept import Kept, nearest
+from maxmargin.solvers.streams.kept import NearKinks, nearest
 
 
-class Question(NamedTuple):
+class PassQuestion(NamedTuple):
     """A point, and what is asked of it."""
 
     w: Vector
@@ -49,7 +49,7 @@ class Question(NamedTuple):
 
 
 @dataclass
-class Sums:
+class PassSums:
     """The answer, as far as rows have been added."""
 
     along: Vector
@@ -63,18 +63,18 @@ class Sums:
     violation: float = 0.0
     n_active: int = 0
     """Rows with curvature."""
-    kept: list[Kept] = field(default_factory=list)
+    kept: list[NearKinks] = field(default_factory=list)
     """Rows that are not part of H, edge and corner."""
     kept_corner: float = 0.0
     """sum_i c_i over these."""
 
     @classmethod
-    def of(cls, n_features: int, n_lengths: int) -> Sums:
+    def of(cls, n_features: int, n_lengths: int) -> PassSums:
         """Before the first row."""
         along = np.zeros(n_lengths)
         return cls(along, np.zeros(n_features), np.zeros((n_features, n_features)), np.zeros(n_features))
 
-    def add(self, rows: Passes, y: Vector, C: Vector, beta: Vector, curve: Curve, asked: Question) -> None:
+    def add(self, rows: Passes, y: Vector, C: Vector, beta: Vector, curve: Curve, asked: PassQuestion) -> None:
         """Rows with targets, costs above 0 and coefficients; the latter change where the centres move."""
         n, C = rows.n_rows, asked.cost * C
         f, slope, curvature = rows.scores(asked.w), np.empty(n), np.empty(n)
@@ -101,7 +101,7 @@ class Sums:
             for k, t in enumerate(asked.further):
                 self.along[k] += line_loop(tuple(curve), f, asked.b, moved, 1.0, asked.shift, t, y, C, 0, n)[0]
 
-    def add_sums(self, other: Sums) -> None:
+    def add_sums(self, other: PassSums) -> None:
         """The rows of another thread."""
         for name, value in vars(other).items():
             if name == "violation":
@@ -112,7 +112,7 @@ class Sums:
     def _keep(self, rows: Passes, y: Vector, C: Vector, f: Vector, c: Vector, curve: Curve, share: float) -> None:
         """Copy the rows nearest to their kinks; their curvatures go with them, and are no longer part of the sums."""
         chosen = nearest(curve, f, y, share)
-        self.kept.append(Kept(rows.source.X[chosen], y[chosen], C[chosen], curve.centre[chosen], f[chosen]))
+        self.kept.append(NearKinks(rows.source.X[chosen], y[chosen], C[chosen], curve.centre[chosen], f[chosen]))
         self.kept_corner += float(np.sum(c[chosen]))
         self.n_active += int(np.count_nonzero(c[chosen]))
         c[chosen] = 0.0
