@@ -23,9 +23,9 @@ from sklearn.datasets import load_svmlight_file
 
 import maxmargin
 from benchmarks.report import Sheet, machine
-from maxmargin.data.csv_text import CsvInput
-from maxmargin.data.libsvm_text import LibsvmInput
-from maxmargin.data.pulled import PulledSource
+from maxmargin.data import PulledSource
+from maxmargin.data.formats.csv_text import CsvInput
+from maxmargin.data.formats.libsvm_text import LibsvmInput
 
 KINDS = {"6 decimals": "%.6f", "3 digits": "%.3g", "17 digits": "%.17g", "ones": "1"}
 ROUNDS = 5

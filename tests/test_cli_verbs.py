@@ -257,7 +257,7 @@ def test_a_table_is_written_in_pieces_that_the_rows_need_not_fit_into(tmp_path, 
     pytest.importorskip("pyarrow", reason="Parquet and Arrow files need the extra `files`")
     from pyarrow import parquet
 
-    from maxmargin.data import arrow_files
+    from maxmargin.data.formats import arrow_files
 
     monkeypatch.setattr(arrow_files, "_PIECE_BYTES", 8 * 3 * 10)
     (tmp_path / "rows.txt").write_text("".join(f"{i % 2} 1:{i} 3:{-i}\n" for i in range(95)))

@@ -17,9 +17,9 @@ from sklearn.datasets import load_svmlight_file
 
 import maxmargin
 from maxmargin._loops.text.numbers import NOT_A_NUMBER, NUMBER, SLOW_NUMBER, scan_number
-from maxmargin.data.csv_text import CsvInput
+from maxmargin.data.formats.csv_text import CsvInput
+from maxmargin.data.formats.libsvm_text import LibsvmInput
 from maxmargin.data.labels import MOST_LABELS
-from maxmargin.data.libsvm_text import LibsvmInput
 from maxmargin.errors import DataError
 
 
@@ -207,7 +207,7 @@ def test_a_file_without_rows_is_refused(text, tmp_path):
 
 
 def test_a_file_without_line_ends_is_not_read_into_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr("maxmargin.data.text_file.LONGEST_LINE", 10_000)
+    monkeypatch.setattr("maxmargin.data.formats.text_file.LONGEST_LINE", 10_000)
     path = tmp_path / "rows.txt"
     path.write_bytes(b"1 1:2\n" + b"x" * 50_000)
     given_rows = LibsvmInput([path], np.dtype(np.float32), None, None, 0, 1, 100)
@@ -322,8 +322,8 @@ def test_a_line_is_read_exactly_when_the_grammar_allows_it(lines, threads):
             for i, code in enumerate(batch.labels.tolist()):
                 span = slice(batch.starts[i], batch.starts[i + 1])
                 entries = list(zip((batch.columns[span] + 1).tolist(), batch.values[span].tolist(), strict=True))
-                found.append((given_rows.found().labels.values[code], entries))
-        skipped = given_rows.found().skipped
+                found.append((given_rows.label_table().values[code], entries))
+        skipped = given_rows.skipped
     assert found[1:] == [
         (row[0].decode(), [(column, float(np.float32(value))) for column, value in row[1]])
         for fine, row in expected
@@ -352,7 +352,7 @@ def test_written_rows_are_read_back_whatever_the_pieces(data):
                 found.append(dict(zip((batch.columns[span] + 1).tolist(), batch.values[span].tolist(), strict=True)))
             labels.extend(batch.labels.tolist())
     assert found == rows
-    assert [given_rows.found().labels.values[code] for code in labels] == [i % 3 for i in range(len(rows))]
+    assert [given_rows.label_table().values[code] for code in labels] == [i % 3 for i in range(len(rows))]
 
 
 CSV_GOOD = {

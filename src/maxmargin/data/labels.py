@@ -60,14 +60,6 @@ NO_LABELS = LabelTable("none", [None])
 """Of rows without labels: whoever asks for one gets NaN."""
 
 
-def too_many_labels(source: object, table: LabelTable) -> DataError:
-    """What to say to somebody who asks for the classes of a source whose labels are not all in the table."""
-    return DataError(
-        f"{source!r} has more than {len(table.values):,} different labels, too many for classes. Train a regressor, or "
-        "look whether the labels are the right ones."
-    )
-
-
 def no_codes(n_rows: int) -> NDArray[np.int8]:
     """Codes of rows without labels."""
     return np.zeros(n_rows, dtype=np.int8)

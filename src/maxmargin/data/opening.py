@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin.data import compressed
-from maxmargin.data.batches import Input, IterableInput, ReadProgress, check_bytes
-from maxmargin.data.block_format import SUFFIX
 from maxmargin.data.byte_sizes import byte_count
-from maxmargin.data.file_source import FileSource
-from maxmargin.data.pulled import PulledSource
-from maxmargin.data.stored import BlockFileSource
+from maxmargin.data.formats import compressed
+from maxmargin.data.formats.batches import check_bytes
+from maxmargin.data.formats.block_format import SUFFIX
+from maxmargin.data.formats.inputs import Input, IterableInput, ReadProgress
+from maxmargin.data.sources.block_files import BlockFileSource, FileSource
+from maxmargin.data.sources.pulled import PulledSource
 from maxmargin.errors import DataError, DataTypeError, ParameterError, unknown_name
 
 _FORMATS = {
@@ -120,19 +120,19 @@ def open(  # noqa: A001 - the name is the public one, and is used as maxmargin.o
             raise ParameterError(f"only one block file can be opened at a time, got {len(paths)}.")
         return BlockFileSource(paths[0])
     if chosen == "libsvm":
-        from maxmargin.data.libsvm_text import LibsvmInput  # the compiler is loaded by what needs it
+        from maxmargin.data.formats.libsvm_text import LibsvmInput  # the compiler is loaded by what needs it
 
         _refuse("LIBSVM text", label=label, labels=labels)
         rows = LibsvmInput(paths, kind, columns, base, skip, n_jobs)
     elif chosen == "csv":
-        from maxmargin.data.csv_text import CsvInput  # likewise
+        from maxmargin.data.formats.csv_text import CsvInput  # likewise
 
         _refuse("CSV text", labels=labels)
         rows = CsvInput(paths, kind, label, columns, skip)
     elif chosen == "numpy":
-        from maxmargin.data.array_file_source import ArrayFileSource
-        from maxmargin.data.array_files import ArrayFileInput
-        from maxmargin.data.plain_matrix import plain_matrices
+        from maxmargin.data.formats.array_files import ArrayFileInput
+        from maxmargin.data.formats.plain_matrix import plain_matrices
+        from maxmargin.data.sources.plain_arrays import ArrayFileSource
 
         _refuse("NumPy files", label=label)
         rows = ArrayFileInput(paths, kind, labels)
@@ -142,7 +142,7 @@ def open(  # noqa: A001 - the name is the public one, and is used as maxmargin.o
         if plain is not None and columns in (None, plain[0].n_columns):
             return ArrayFileSource(rows, plain, block_bytes, kind)
     else:
-        from maxmargin.data.arrow_files import ArrowInput
+        from maxmargin.data.formats.arrow_files import ArrowInput
 
         _refuse("Parquet and Arrow files", labels=labels)
         rows = ArrowInput(paths, kind, label, skip, chosen == "parquet")

@@ -6,52 +6,27 @@ reads what is right and stops at the first record that is not, or that goes on b
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from maxmargin._loops.compiling import loop
 from maxmargin._loops.text.bytes import LINE_FEED, QUOTE, RETURN, SPACE, TAB
 from maxmargin._loops.text.numbers import NOT_A_NUMBER, SLOW_NUMBER, scan_number, wrapping_loop
-
-COMPLETE, MALFORMED, UNFINISHED = 0, 1, 2
-
-
-class CellSpace(NamedTuple):
-    """Memory for rows: numbers of row i in values[i], its label in bytes label_begin[i] to label_end[i] - 1.
-
-    Value slow[k, 0] of the flat array stands in bytes slow[k, 1] to slow[k, 2] - 1, of the record that begins at byte
-    slow[k, 3], and is for the caller to read.
-    """
-
-    values: Any
-    label_begin: Any
-    label_end: Any
-    slow: Any
-
-
-class CellProgress(NamedTuple):
-    """How far the text was read: the next byte, line breaks passed, and rows and slow values written."""
-
-    at: int
-    lines: int
-    rows: int
-    slow: int
+from maxmargin._loops.text.rows import COMPLETE, MALFORMED, UNFINISHED, RowSpace, TextProgress
 
 
 @wrapping_loop
 def read_cells(
-    text: Any, end: int, separator: int, label_cell: int, done: CellProgress, space: CellSpace
-) -> tuple[CellProgress, int]:
+    text: Any, end: int, separator: int, cells: int, label_cell: int, done: TextProgress, space: RowSpace
+) -> tuple[TextProgress, int]:
     """Read records from byte `done.at` on, up to byte `end`; return how far and why it stopped there.
 
-    Byte end - 1 must be a line feed. It stops where `space` is full, too. No cell is a label where `label_cell` is -1.
+    Byte end - 1 must be a line feed. No cell is a label where `label_cell` is -1.
     """
-    at, lines, row, slow = done
-    width = space.values.shape[1]
-    cells = width + (1 if label_cell >= 0 else 0)
-    while at < end and row < len(space.values):
-        begin, begin_slow, breaks = at, slow, 0
+    at, lines, row, entry, slow = done
+    while at < end:
+        begin, first_entry, first_slow, breaks = at, entry, slow, 0
         at = _after_blanks(text, at, separator)
         if text[np.uintp(at)] == RETURN and text[np.uintp(at + 1)] == LINE_FEED:
             at += 1
@@ -59,7 +34,6 @@ def read_cells(
             at += 1
             lines += 1
             continue
-        column = 0
         reason = COMPLETE
         for cell in range(cells):
             at = _after_blanks(text, at, separator)
@@ -90,14 +64,14 @@ def read_cells(
             else:
                 number = at
                 value, at, kind = scan_number(text, number)
-                space.values[row, column] = value
-                if kind == NOT_A_NUMBER or not np.isfinite(space.values[row, column]):
+                space.values[np.uintp(entry)] = value
+                if kind == NOT_A_NUMBER or not np.isfinite(space.values[np.uintp(entry)]):
                     reason = MALFORMED
                 elif kind == SLOW_NUMBER:
-                    space.slow[slow, 0], space.slow[slow, 1] = row * width + column, number
+                    space.slow[slow, 0], space.slow[slow, 1] = entry, number
                     space.slow[slow, 2], space.slow[slow, 3] = at, begin
                     slow += 1
-                column += 1
+                entry += 1
             if quoted and reason == COMPLETE:
                 if text[np.uintp(at)] != QUOTE:
                     reason = MALFORMED
@@ -110,10 +84,11 @@ def read_cells(
                 break
             at += 1
         if reason != COMPLETE:
-            return CellProgress(begin, lines, row, begin_slow), reason
+            return TextProgress(begin, lines, row, first_entry, first_slow), reason
         lines += 1 + breaks
         row += 1
-    return CellProgress(at, lines, row, slow), COMPLETE
+        space.starts[row] = entry
+    return TextProgress(at, lines, row, entry, slow), COMPLETE
 
 
 @loop

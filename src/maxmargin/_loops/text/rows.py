@@ -31,11 +31,16 @@ _NAN, _INFINITY, _GROUP = (np.frombuffer(word, dtype=np.uint8) for word in (b"na
 _SMALL = 32  # the bit that makes a capital a small letter
 
 
+COMPLETE, MALFORMED, UNFINISHED = 0, 1, 2
+"""Why a loop stopped: at the end, at a line that is not right, or at one that goes on beyond the text."""
+
+
 class RowSpace(NamedTuple):
     """Memory that rows are written to; entries starts[i] to starts[i + 1] - 1 belong to row i.
 
     Bytes label_begin[i] to label_end[i] - 1 of the text are the label of row i. Value slow[k, 0] stands in bytes
-    slow[k, 1] to slow[k, 2] - 1, on the line that begins at byte slow[k, 3], and is for the caller to read.
+    slow[k, 1] to slow[k, 2] - 1, on the line that begins at byte slow[k, 3], and is for the caller to read. Rows that
+    have a value for every column leave `columns` alone.
     """
 
     values: Any
@@ -46,7 +51,7 @@ class RowSpace(NamedTuple):
     slow: Any
 
 
-class Progress(NamedTuple):
+class TextProgress(NamedTuple):
     """How far the text was read: the next byte, line breaks passed, and rows, entries and slow values written."""
 
     at: int
@@ -58,9 +63,9 @@ class Progress(NamedTuple):
 
 @loop
 def read_rows(
-    text: Any, end: int, base: int, least: int, n_columns: int, done: Progress, space: RowSpace
-) -> tuple[Progress, bool]:
-    """Read rows from byte `done.at` on, up to byte `end`; return how far and whether a line is malformed.
+    text: Any, end: int, base: int, least: int, n_columns: int, done: TextProgress, space: RowSpace
+) -> tuple[TextProgress, int]:
+    """Read rows from byte `done.at` on, up to byte `end`; return how far and why it stopped there.
 
     Byte end - 1 must be a line feed. Column j is written in the text as j + base; columns below `least` or from
     `n_columns` on are malformed. The progress of a malformed line stops at its first byte.
@@ -137,7 +142,7 @@ def read_rows(
         if not fine or byte != LINE_FEED or (label_end == label and entry > first_entry):
             while slow > 0 and space.slow[slow - 1, 0] >= first_entry:
                 slow -= 1
-            return Progress(begin, lines, row, first_entry, slow), True
+            return TextProgress(begin, lines, row, first_entry, slow), MALFORMED
         at += 1
         lines += 1
         if label_end > label:
@@ -145,7 +150,7 @@ def read_rows(
             space.label_end[np.uintp(row)] = label_end
             row += 1
             space.starts[np.uintp(row)] = entry
-    return Progress(at, lines, row, entry, slow), False
+    return TextProgress(at, lines, row, entry, slow), COMPLETE
 
 
 @loop

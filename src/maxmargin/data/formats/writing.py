@@ -20,7 +20,7 @@ import numpy as np
 from scipy import sparse
 
 from maxmargin._types import Rows, Vector
-from maxmargin.data.compressed import compressing
+from maxmargin.data.formats.compressed import compressing
 from maxmargin.data.source import Block
 from maxmargin.errors import DataError, unknown_name
 
@@ -35,7 +35,7 @@ def write_rows(source: Any, file: BinaryIO, kind: str, ending: str = "") -> None
         with compressing(file, ending) as text:
             _write_text(text, _csv_lines(source) if kind == "csv" else _libsvm_lines(source))
     elif kind in ("parquet", "arrow"):
-        from maxmargin.data.arrow_files import write_table
+        from maxmargin.data.formats.arrow_files import write_table
 
         _refuse_weights(source.weight)
         write_table(source, file, parquet=kind == "parquet")

@@ -1,24 +1,27 @@
-"""What every source whose rows lie outside memory can do."""
+"""What every source whose rows lie outside memory can do, and sources that are made of other ones."""
 
 from __future__ import annotations
 
+import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from maxmargin._types import Labels, Rows, Vector
-from maxmargin.data.first_rows import FirstRows
+from maxmargin.data.arrays import take_rows
 from maxmargin.data.source import Block
 from maxmargin.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
     from typing import Self
 
-    from maxmargin.data.mapped import MappedSource, Transformer
-    from maxmargin.data.split import SplitSource
+    from maxmargin.data.sources.mapped import HasTransform, MappedSource
+    from maxmargin.data.sources.split import SplitSource
 
 
 class PulledSource(ABC):
@@ -146,7 +149,7 @@ class PulledSource(ABC):
         """The first n rows and their labels, from as many blocks as hold them."""
         if n < 1:
             raise ParameterError(f"n must be 1 or more, got n={n!r}.")
-        rows, labels = FirstRows(min(n, self.n_rows), self.n_features), []
+        rows, labels = _FirstRows(min(n, self.n_rows), self.n_features), []
         for block in self:
             labels.append(block.y[: rows.missing])
             rows.add(block.X)
@@ -154,17 +157,93 @@ class PulledSource(ABC):
                 break
         return rows.joined(), np.concatenate(labels)
 
-    def map(self, feature_map: Transformer) -> MappedSource:
+    def map(self, feature_map: HasTransform) -> MappedSource:
         """The same rows with their features expanded while they are read, and never stored.
 
         `feature_map` is anything with a method `transform(X)`.
         """
-        from maxmargin.data.mapped import MappedSource  # it is a pulled source itself
+        from maxmargin.data.sources.mapped import MappedSource  # it is a pulled source itself
 
         return MappedSource(self, feature_map)
 
     def split(self, test: float = 0.2, seed: int = 0) -> tuple[SplitSource, SplitSource]:
         """Two sources, of about 1 - test and test of the rows; a hash of its number decides for each row."""
-        from maxmargin.data.split import split_source  # likewise
+        from maxmargin.data.sources.split import split_source  # likewise
 
         return split_source(self, test, seed)
+
+
+def passed_on(name: str) -> Any:
+    """An attribute that is asked of the source underneath; `PulledSource` says what it means."""
+    return property(attrgetter(f"source.{name}"))
+
+
+class DerivedSource(PulledSource):
+    """A source that reads another one, and says of its rows what that one says."""
+
+    def __init__(self, source: PulledSource):
+        self.source = source
+
+    n_rows = passed_on("n_rows")
+    n_features = passed_on("n_features")
+    n_blocks = passed_on("n_blocks")
+    n_bytes = passed_on("n_bytes")
+    has_labels = passed_on("has_labels")
+    classes = passed_on("classes")
+    codes = passed_on("codes")
+    y = passed_on("y")
+    weight = passed_on("weight")
+    skipped = passed_on("skipped")
+    rows_read = passed_on("rows_read")
+    bytes_read = passed_on("bytes_read")
+    span = passed_on("span")
+    buffers = passed_on("buffers")
+    close = passed_on("close")
+
+
+def combined(*parts: object) -> str:
+    """One fingerprint of several."""
+    return hashlib.sha256(repr(parts).encode()).hexdigest()
+
+
+class _FirstRows:
+    """Collects the first `n_rows` rows of blocks, each in memory of its own."""
+
+    def __init__(self, n_rows: int, n_features: int):
+        self._shape = (n_rows, n_features)
+        self.missing = n_rows
+        self._dense: NDArray[Any] | None = None
+        self._values: list[NDArray[Any]] = []
+        self._columns: list[NDArray[Any]] = []
+        self._lengths: list[NDArray[Any]] = []
+
+    def add(self, X: Rows) -> None:
+        """Take rows of a block, as many as are missing."""
+        count = min(self.missing, X.shape[0])
+        if sparse.issparse(X):
+            rows = X if count == X.shape[0] else take_rows(X, slice(0, count))
+            self._values.append(rows.data)
+            self._columns.append(rows.indices)
+            self._lengths.append(np.diff(rows.indptr))
+        else:
+            if self._dense is None:
+                self._dense = np.empty(self._shape, dtype=X.dtype)
+            held = self._shape[0] - self.missing
+            self._dense[held : held + count] = X[:count]
+        self.missing -= count
+
+    def joined(self) -> Rows:
+        """The matrix; what it was made of is given back array by array."""
+        if self._dense is not None:
+            return self._dense
+        starts = np.concatenate([[0], np.cumsum(_together(self._lengths), dtype=np.int64)])
+        columns = _together(self._columns)
+        rows = sparse.csr_matrix((_together(self._values), columns, starts), shape=self._shape)
+        rows.has_canonical_format = True  # as that of every block is
+        return rows
+
+
+def _together(parts: list[NDArray[Any]]) -> NDArray[Any]:
+    joined = parts[0] if len(parts) == 1 else np.concatenate(parts)
+    parts.clear()
+    return joined

@@ -1,4 +1,8 @@
-"""Rows into a block file, a block whenever the bytes that it may have in memory are full."""
+"""Rows into a block file, a block whenever the bytes that it may have in memory are full.
+
+The rows of a block are collected in memory that is used again for every block: arrays that were allocated for each
+would leave the process with holes that nothing fits into.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +15,26 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin.data.batches import Batch, Input, ReadProgress
-from maxmargin.data.block_format import ALIGNMENT, MARK, BlockEntry, BlockIndex, aligned, write_index
-from maxmargin.data.open_block import COLUMN_BYTES, ROW_BYTES, OpenBlock
-from maxmargin.data.pieces import PIECE_BYTES
+from maxmargin.data.formats.batches import RowBatch
+from maxmargin.data.formats.block_format import (
+    ALIGNMENT,
+    COLUMN_BYTES,
+    MARK,
+    ROW_BYTES,
+    BlockEntry,
+    BlockIndex,
+    aligned,
+    write_index,
+)
+from maxmargin.data.formats.inputs import Input, ReadProgress
+from maxmargin.data.formats.read_buffers import PIECE_BYTES
+from maxmargin.data.labels import smallest_integer
 from maxmargin.data.replacing import is_full, replacing
 from maxmargin.errors import DataError
 
 _MOST_ENTRIES = (1 << 31) - 1
+_SMALL_COLUMNS = 1 << 16
+_FIRST_BYTES = 64 << 20  # room to begin with, where a block may have more
 
 
 def write_blocks(
@@ -28,11 +44,14 @@ def write_blocks(
     dtype: np.dtype[Any],
     n_features: int | None,
     progress: Callable[[ReadProgress], object] | None = None,
-) -> None:
-    """Write all rows of an input to a new block file, which appears under its name only when it is complete."""
+) -> int:
+    """Write all rows of an input to a new block file, which appears under its name only when it is complete.
+
+    Returns how many rows there are.
+    """
     with replacing(path) as file:
         try:
-            BlockWriter(file, block_bytes, dtype).write(rows, n_features, progress)
+            return BlockWriter(file, block_bytes, dtype).write(rows, n_features, progress)
         except OSError as error:
             if not is_full(error):
                 raise
@@ -56,7 +75,7 @@ class BlockWriter:
         self._dtype = dtype
         self._at = file.write(MARK.ljust(ALIGNMENT, b"\0"))
         self._entries: list[BlockEntry] = []
-        self._open = OpenBlock(self._block_bytes, dtype)
+        self._open = _OpenBlock(self._block_bytes, dtype)
         self._piece = np.empty(PIECE_BYTES, dtype=np.uint8)
         self._sparse: bool | None = None
         self._weighted: bool | None = None
@@ -65,16 +84,17 @@ class BlockWriter:
 
     def write(
         self, rows: Input, n_features: int | None = None, progress: Callable[[ReadProgress], object] | None = None
-    ) -> None:
-        """Write all rows of an input, and the index."""
+    ) -> int:
+        """Write all rows of an input, and the index; return how many rows there are."""
         for batch in rows.batches():
             self._add(batch)
             if progress is not None:
                 progress(ReadProgress(rows.bytes_read, rows.bytes_total, self._n_rows))
         self._flush()
         write_index(self._file, self._at, self._index(rows, n_features))
+        return self._n_rows
 
-    def _add(self, batch: Batch) -> None:
+    def _add(self, batch: RowBatch) -> None:
         """Take rows, into this block and as many more as they need."""
         count = len(batch.labels)
         if count == 0:
@@ -94,7 +114,7 @@ class BlockWriter:
             room = self._block_bytes - self._open.bytes
             last = int(np.searchsorted(sizes, sizes[first] + room, side="right")) - 1
             if last <= first:
-                if self._open.n_rows:
+                if self._open.bytes:
                     self._flush()
                     continue
                 last = first + 1  # a row that is larger than a block is a block
@@ -102,7 +122,7 @@ class BlockWriter:
             first = last
         self._n_rows += count
 
-    def _sizes(self, batch: Batch) -> NDArray[np.int64]:
+    def _sizes(self, batch: RowBatch) -> NDArray[np.int64]:
         """Bytes that the rows before each one take in memory."""
         rows = np.arange(len(batch.labels) + 1, dtype=np.int64)
         if batch.starts is None:
@@ -111,20 +131,24 @@ class BlockWriter:
         return np.asarray(rows * ROW_BYTES + entries * (COLUMN_BYTES + self._dtype.itemsize))
 
     def _flush(self) -> None:
+        """Write the rows collected so far as a block."""
         block, offset = self._open, self._at
-        if block.n_rows == 0:
+        labels, values = block.labels, block.values.numbers
+        if len(labels) == 0:
             return
-        column_type, label_type = block.column_type, block.label_type
+        column_type, label_type = np.dtype("<i4" if block.has_wide_columns else "<u2"), np.dtype("<f8")
+        if block.label_kind != "f":
+            label_type = np.dtype(smallest_integer(int(labels.max()) + 1)).newbyteorder("<")
         crc_rows = 0
         if self._sparse:
-            crc_rows = self._write_section(block.starts, np.dtype("<i4"), crc_rows)
-            crc_rows = self._write_section(block.columns, column_type, crc_rows)
-        crc_rows = self._write_section(block.values, self._dtype.newbyteorder("<"), crc_rows)
-        crc_labels = self._write_section(block.labels, label_type, 0)
+            crc_rows = self._write_section(block.starts.numbers, np.dtype("<i4"), crc_rows)
+            crc_rows = self._write_section(block.columns.numbers, column_type, crc_rows)
+        crc_rows = self._write_section(values, self._dtype.newbyteorder("<"), crc_rows)
+        crc_labels = self._write_section(labels, label_type, 0)
         if self._weighted:
-            crc_labels = self._write_section(block.weight, np.dtype("<f8"), crc_labels)
+            crc_labels = self._write_section(block.weight.numbers, np.dtype("<f8"), crc_labels)
         types = column_type.str, label_type.str
-        self._entries.append(BlockEntry(offset, block.n_rows, block.n_entries, *types, crc_rows, crc_labels))
+        self._entries.append(BlockEntry(offset, len(labels), len(values), *types, crc_rows, crc_labels))
         block.clear()
 
     def _write_section(self, numbers: NDArray[Any], kind: np.dtype[Any], crc: int) -> int:
@@ -144,12 +168,11 @@ class BlockWriter:
 
     def _index(self, rows: Input, n_features: int | None) -> BlockIndex:
         """What was written, and what the input tells of it at its end."""
-        found = rows.found()
-        if self._n_rows == 0 and found.skipped:
-            raise DataError(f"{rows}: all {len(found.skipped):,} rows are malformed. The first: {found.skipped[0]}")
+        if self._n_rows == 0 and rows.skipped:
+            raise DataError(f"{rows}: all {len(rows.skipped):,} rows are malformed. The first: {rows.skipped[0]}")
         if self._n_rows == 0:
             raise DataError(f"{rows}: there are no rows in it. Is it the right file, and is it complete?")
-        width = self._width + found.column_shift
+        width = self._width + rows.column_shift
         if n_features is not None and (width > n_features or (width < n_features and not self._sparse)):
             needed = f"{width} or more" if self._sparse else str(width)
             raise DataError(f"{rows}: found {width} columns, n_features={n_features}. Pass n_features={needed}.")
@@ -158,8 +181,73 @@ class BlockWriter:
             weighted=bool(self._weighted),
             value_type=self._dtype.newbyteorder("<").str,
             n_features=width if n_features is None else n_features,
-            column_shift=found.column_shift,
-            labels=found.labels,
-            skipped=found.skipped,
+            column_shift=rows.column_shift,
+            labels=rows.label_table(),
+            skipped=tuple(rows.skipped),
             blocks=tuple(self._entries),
         )
+
+
+class _Section:
+    """Numbers one after the other; pages of memory that none was written to take no space."""
+
+    def __init__(self, room: int, dtype: Any):
+        self._memory: NDArray[Any] = np.empty(room, dtype=dtype)
+        self.numbers = self._memory[:0]
+
+    def add(self, numbers: NDArray[Any]) -> None:
+        """Append a copy; where there is no room, as for a row that is larger than a block, more is made."""
+        begin, end = len(self.numbers), len(self.numbers) + numbers.size
+        if end > len(self._memory):
+            longer = np.empty(max(end, 2 * len(self._memory)), dtype=self._memory.dtype)
+            longer[:begin] = self.numbers
+            self._memory = longer
+        self._memory[begin:end] = numbers.reshape(-1)
+        self.numbers = self._memory[:end]
+
+    def clear(self) -> None:
+        """Forget all numbers, and keep the memory."""
+        self.numbers = self._memory[:0]
+
+
+class _OpenBlock:
+    """Copies of rows, about `n_bytes` at most."""
+
+    def __init__(self, n_bytes: int, dtype: np.dtype[Any]):
+        n_bytes = min(n_bytes, _FIRST_BYTES)
+        rows = 1 + n_bytes // ROW_BYTES
+        self.starts = _Section(rows + 1, np.int32)
+        self.columns = _Section(1 + n_bytes // (COLUMN_BYTES + dtype.itemsize), np.int32)
+        self.values = _Section(1 + n_bytes // dtype.itemsize, dtype)
+        self.weight = _Section(rows, np.float64)
+        self._codes = _Section(rows, np.int32)
+        self._targets = _Section(rows, np.float64)
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all rows."""
+        for section in (self.starts, self.columns, self.values, self.weight, self._codes, self._targets):
+            section.clear()
+        self.starts.add(np.zeros(1, dtype=np.int32))
+        self.has_wide_columns = False
+        self.bytes = 0
+        self.label_kind: str | None = None
+
+    def add(self, part: RowBatch, size: int) -> None:
+        """Copy rows that count for `size` bytes."""
+        if part.columns is not None and part.starts is not None:
+            self.starts.add(part.starts[1:] - part.starts[0] + len(self.values.numbers))
+            self.columns.add(part.columns)
+            if len(part.columns) and not 0 <= part.columns.min() <= part.columns.max() < _SMALL_COLUMNS:
+                self.has_wide_columns = True
+        self.values.add(part.values)
+        self.label_kind = part.labels.dtype.kind
+        (self._targets if self.label_kind == "f" else self._codes).add(part.labels)
+        if part.weight is not None:
+            self.weight.add(part.weight)
+        self.bytes += size
+
+    @property
+    def labels(self) -> NDArray[Any]:
+        """Codes, or numbers where the labels have no codes."""
+        return (self._targets if self.label_kind == "f" else self._codes).numbers

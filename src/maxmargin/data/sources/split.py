@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 
 from maxmargin._types import Labels, RowIndex, Vector
 from maxmargin.data.arrays import take_rows
-from maxmargin.data.derived import DerivedSource, combined
-from maxmargin.data.pulled import PulledSource
 from maxmargin.data.source import Block
+from maxmargin.data.sources.pulled import DerivedSource, PulledSource, combined
 from maxmargin.errors import DataError, ParameterError
 
 _FIRST, _SECOND, _STEP = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB), np.uint64(0x9E3779B97F4A7C15)

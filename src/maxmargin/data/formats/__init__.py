@@ -1,0 +1,1 @@
+"""How bytes become rows, and rows bytes: text, tables, arrays and block files."""

@@ -1,0 +1,304 @@
+"""Sources whose rows lie in a block file: one that was written before, or one that the first pass writes.
+
+That pass reads the input once and writes it to a block file: into the directory that the user names, where it is found
+again next time, or into a temporary one that is removed with the source. Every later pass reads the block file. Nothing
+is read before something is asked for that only the rows can tell.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+import shutil
+import threading
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from maxmargin._types import Labels, Rows, Vector
+from maxmargin.data.formats.block_format import SUFFIX, BlockEntry, BlockIndex, read_index
+from maxmargin.data.formats.block_writer import write_blocks
+from maxmargin.data.formats.inputs import Input, ReadProgress
+from maxmargin.data.formats.read_buffers import ReadBuffers
+from maxmargin.data.labels import LabelTable
+from maxmargin.data.replacing import TemporaryFolder
+from maxmargin.data.source import Block
+from maxmargin.data.sources.stored import StoredSource
+from maxmargin.errors import DataError, ParameterError
+
+
+@dataclass(frozen=True)
+class _OpenedFile:
+    """A block file whose index was read."""
+
+    path: Path
+    index: BlockIndex
+    digest: str
+
+
+class BlockFileSource(StoredSource):
+    """The rows of a block file that was written before."""
+
+    def __init__(self, path: str | os.PathLike[str]):
+        super().__init__()
+        self._path = Path(path)
+        self._file: _OpenedFile | None = None
+        self._building = threading.Lock()
+
+    def __repr__(self) -> str:
+        if self._file is None:
+            return f"{type(self).__name__}({self._title()}, {'closed' if self._closed else 'not read yet'})"
+        return super().__repr__()
+
+    def _title(self) -> str:
+        return str(self._path)
+
+    def _made(self) -> Path:
+        """Path of the block file, made first where it is not there yet."""
+        return self._path
+
+    @property
+    def _opened(self) -> _OpenedFile:
+        """The block file, made first where it is not there yet."""
+        with self._building:
+            self._refuse_closed()
+            if self._file is None:
+                path = self._made()
+                index, text = read_index(path)
+                self._file = _OpenedFile(path, index, hashlib.sha256(text).hexdigest())
+            return self._file
+
+    @property
+    def path(self) -> Path:
+        """Where the block file lies."""
+        return self._opened.path
+
+    @property
+    def _index(self) -> BlockIndex:
+        return self._opened.index
+
+    @property
+    def _starts(self) -> NDArray[np.int64]:
+        return self._index.starts
+
+    @property
+    def _table(self) -> LabelTable:
+        return self._index.labels
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return self._index.n_features
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether blocks are CSR matrices."""
+        return self._index.sparse
+
+    @property
+    def has_labels(self) -> bool:
+        """Whether the rows have labels."""
+        return self._table.kind != "none"
+
+    @property
+    def skipped(self) -> tuple[str, ...]:
+        """What was wrong with each row that was left out."""
+        return self._index.skipped
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of the block file, which is about what all rows would take in memory."""
+        return self.path.stat().st_size
+
+    def write_blocks(self, file: BinaryIO) -> None:
+        """Copy the block file to an open file."""
+        with self.path.open("rb") as blocks:
+            shutil.copyfileobj(blocks, file, 1 << 20)
+
+    def fingerprint(self) -> str:
+        """Hash of the index, which has the checksums of all blocks: it tells other rows, not other names of files."""
+        return self._opened.digest
+
+    def close(self) -> None:
+        """Give the file back."""
+        with self._building:
+            self._closed = True
+            self._file = None
+
+    def _buffers(self, blocks: Sequence[int]) -> ReadBuffers:
+        index = self._index
+        rows = max(index.blocks[k].rows for k in blocks)
+        entries = max(index.blocks[k].entries for k in blocks)
+        return ReadBuffers(
+            [self.path],
+            values=np.empty(entries, dtype=np.dtype(index.value_type)),
+            starts=np.empty(rows + 1 if index.sparse else 0, dtype=np.int32),
+            columns=np.empty(entries if index.sparse else 0, dtype=np.int32),
+            labels=np.empty(8 * rows, dtype=np.uint8),
+            y=np.empty(rows),
+            weight=np.ones(rows),
+        )
+
+    def _read(self, k: int, buffers: ReadBuffers) -> tuple[Block, int]:
+        index = self._index
+        block, memory = index.blocks[k], buffers.memory
+        crc = 0
+        for name, kind, count, offset in block.sections(index)[:3]:
+            crc = self._fill(k, memory[name][:count], buffers, offset, kind, crc)
+        if crc != block.crc_rows:
+            raise self._damaged(k)
+        if index.column_shift:
+            columns = memory["columns"][: block.entries]
+            np.add(columns, np.int32(index.column_shift), out=columns)
+        codes, weight = self._read_labels(k, buffers)
+        y: Labels
+        if codes.dtype == np.float64:
+            y = codes
+        elif index.labels.kind in ("number", "none"):
+            y = np.take(index.labels.labels, codes, out=memory["y"][: block.rows])
+        else:
+            y = index.labels.labels[codes]
+        return Block(_rows(block, index, memory), y, weight, self.span(k)[0]), block.end(index) - block.offset
+
+    def _read_labels(self, k: int, buffers: ReadBuffers) -> tuple[NDArray[Any], Vector]:
+        """Codes, or numbers where there are no codes, and weights of block k; the rows are not read."""
+        index = self._index
+        block = index.blocks[k]
+        (_, kind, count, offset), (_, weight_kind, weights, weight_offset) = block.sections(index)[3:]
+        codes = buffers.memory["labels"][: count * np.dtype(kind).itemsize].view(kind)
+        crc = self._fill(k, codes, buffers, offset, kind, 0)
+        weight = buffers.memory["weight"][: block.rows]
+        if weights:
+            crc = self._fill(k, weight, buffers, weight_offset, weight_kind, crc)
+        if crc != block.crc_labels:
+            raise self._damaged(k)
+        return codes, weight
+
+    def _fill(self, k: int, target: NDArray[Any], buffers: ReadBuffers, offset: int, kind: str, crc: int) -> int:
+        """Read numbers of block k; return the checksum continued."""
+        try:
+            return buffers.fill(target, self.path, offset, np.dtype(kind), crc)
+        except EOFError:
+            raise self._damaged(k) from None
+
+    def _damaged(self, k: int) -> DataError:
+        first, last = self.span(k)
+        return DataError(
+            f"{self.path}: block {k} (rows {first} to {last - 1}) is damaged, its checksum differs. "
+            "Copy the file again from where it came, or delete it and read the data again."
+        )
+
+    def _all_labels(self) -> Iterator[tuple[slice, NDArray[Any], Vector]]:
+        """Rows, labels as they are stored and weights of one block after the other."""
+        buffers = self.buffers()
+        try:
+            for k in range(self.n_blocks):
+                yield (slice(*self.span(k)), *self._read_labels(k, buffers))
+        finally:
+            buffers.close()
+
+    @cached_property
+    def _codes(self) -> NDArray[Any]:
+        class_of_code = self._table.class_of_code
+        codes = np.empty(self.n_rows, dtype=class_of_code.dtype)
+        for rows, given, _ in self._all_labels():
+            np.take(class_of_code, given, out=codes[rows])
+        return codes
+
+    def _numbers(self) -> Labels:
+        y = np.empty(self.n_rows)
+        for rows, given, _ in self._all_labels():
+            y[rows] = given if given.dtype == np.float64 else self._table.labels[given]
+        return y
+
+    @property
+    def weight(self) -> Vector:
+        """Weights of all rows; read-only, and no memory where none were given."""
+        if not self._index.weighted:
+            return np.broadcast_to(np.float64(1.0), self.n_rows)
+        weight = np.empty(self.n_rows)
+        for rows, _, given in self._all_labels():
+            weight[rows] = given
+        return weight
+
+
+def _rows(block: BlockEntry, index: BlockIndex, memory: dict[str, NDArray[Any]]) -> Rows:
+    values = memory["values"][: block.entries]
+    if not index.sparse:
+        return values.reshape(block.rows, index.n_features)
+    rows = sparse.csr_matrix((block.rows, index.n_features), dtype=values.dtype)
+    # Given to the constructor, they would be looked through.
+    rows.data, rows.indices, rows.indptr = (
+        values,
+        memory["columns"][: block.entries],
+        memory["starts"][: block.rows + 1],
+    )
+    rows.has_sorted_indices = rows.has_canonical_format = True
+    return rows
+
+
+class FileSource(BlockFileSource):
+    """The rows of an input, read through a block file that the first pass writes."""
+
+    def __init__(
+        self,
+        rows: Input,
+        block_bytes: int,
+        dtype: np.dtype[Any],
+        n_features: int | None = None,
+        cache: str | os.PathLike[str] | None = None,
+        progress: Callable[[ReadProgress], object] | None = None,
+    ):
+        super().__init__("")  # known when it is made
+        self._input = rows
+        self._block_bytes = block_bytes
+        self._dtype = dtype
+        self._asked_features = n_features
+        self._cache = None if cache is None else Path(cache)
+        self._progress = progress
+        self._remove: Callable[[], object] = lambda: None
+        if self._cache is not None and not self._cache.is_dir():
+            raise ParameterError(f"cache={os.fspath(self._cache)!r} is not a directory. Make it first.")
+
+    def _title(self) -> str:
+        return str(self._input)
+
+    @property
+    def has_labels(self) -> bool:
+        """Whether the rows have labels; nothing is read to tell."""
+        return self._input.has_labels
+
+    def _made(self) -> Path:
+        """Find the block file in the cache, or write it."""
+        if self._cache is None:
+            folder = TemporaryFolder()
+            self._remove = weakref.finalize(self, folder.remove)
+            path = folder.path / f"rows{SUFFIX}"
+        else:
+            key = self._input.key()
+            name = f"batches-{secrets.token_hex(8)}" if key is None else f"{key[:16]}-{self._block_bytes}"
+            path = self._cache / f"{name}{SUFFIX}"
+            if path.is_file():
+                return path
+        try:
+            n_rows = write_blocks(
+                path, self._input, self._block_bytes, self._dtype, self._asked_features, self._progress
+            )
+        except BaseException:  # Ctrl-C, too: the temporary directory must not outlive what it was made for
+            self._remove()
+            raise
+        self._count(self._input.bytes_read, n_rows)
+        return path
+
+    def close(self) -> None:
+        """Remove the block file where it was temporary. The source cannot be read any more."""
+        super().close()
+        self._remove()

@@ -1,0 +1,184 @@
+"""NumPy files whose rows can be read from where they lie, as a source: nothing is written.
+
+A block is some rows of one file. Its checksum is noted when it is first read, and its values are looked through for
+what is not finite; later reads must find the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+from functools import cached_property
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxmargin._types import Labels, Vector
+from maxmargin.data.formats.array_files import ArrayFileInput
+from maxmargin.data.formats.batches import not_finite
+from maxmargin.data.formats.block_format import ROW_BYTES
+from maxmargin.data.formats.block_writer import BlockWriter
+from maxmargin.data.formats.plain_matrix import PlainMatrix
+from maxmargin.data.formats.read_buffers import ReadBuffers
+from maxmargin.data.labels import NO_LABELS, ArrayLabels, LabelTable
+from maxmargin.data.source import Block
+from maxmargin.data.sources.pulled import combined
+from maxmargin.data.sources.stored import StoredSource
+from maxmargin.errors import DataError
+
+_LABELS_AT_A_TIME = 1 << 20
+
+
+class _RowsOfMatrix(NamedTuple):
+    """Rows of a block: `n_rows` of them from row `first` of a matrix on."""
+
+    matrix: PlainMatrix
+    first: int
+    n_rows: int
+
+
+class _Targets(NamedTuple):
+    """Labels of all rows: the number of the class of each, or the labels themselves where they are too many."""
+
+    table: LabelTable
+    codes: NDArray[Any] | None
+    numbers: Vector | None
+
+
+class ArrayFileSource(StoredSource):
+    """The rows of matrices in files, with the labels that an input knows of."""
+
+    is_sparse = False
+
+    def __init__(self, rows: ArrayFileInput, matrices: list[PlainMatrix], block_bytes: int, dtype: np.dtype[Any]):
+        super().__init__()
+        self._input = rows
+        self._matrices = matrices
+        self._block_bytes = block_bytes
+        self._dtype = dtype
+        step = max(1, block_bytes // (matrices[0].n_columns * dtype.itemsize + ROW_BYTES))
+        self._blocks = [
+            _RowsOfMatrix(matrix, first, min(step, matrix.n_rows - first))
+            for matrix in matrices
+            for first in range(0, matrix.n_rows, step)
+        ]
+        self._checksums: dict[int, int] = {}
+
+    def _title(self) -> str:
+        return str(self._input)
+
+    @cached_property
+    def _starts(self) -> NDArray[np.int64]:
+        return np.cumsum([0, *(block.n_rows for block in self._blocks)], dtype=np.int64)
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return self._matrices[0].n_columns
+
+    @property
+    def n_bytes(self) -> int:
+        """About how many bytes all rows would take in memory."""
+        return self.n_rows * (self.n_features * self._dtype.itemsize + 1)
+
+    @property
+    def has_labels(self) -> bool:
+        """Whether labels were given, or are in the files."""
+        return self._input.has_labels
+
+    @property
+    def weight(self) -> Vector:
+        """Ones."""
+        return np.broadcast_to(np.float64(1.0), self.n_rows)
+
+    @cached_property
+    def _targets(self) -> _Targets:
+        """Labels of all rows, looked through once."""
+        if not self.has_labels:
+            return _Targets(NO_LABELS, None, None)
+        given = self._given_labels()
+        labels, codes = ArrayLabels(), np.empty(self.n_rows, dtype=np.int32)
+        for first in range(0, self.n_rows, _LABELS_AT_A_TIME):
+            last = min(first + _LABELS_AT_A_TIME, self.n_rows)
+            found = labels.encode(given[first:last], f"{self._input}, labels {first} to {last - 1}")
+            if found.dtype.kind == "f":
+                return _Targets(labels.table(), None, given.astype(np.float64))
+            codes[first:last] = found
+        table = labels.table()
+        return _Targets(table, table.class_of_code[codes], None)
+
+    def _given_labels(self) -> Labels:
+        """Labels of all files, one after the other."""
+        parts, row = [], 0
+        for number, matrix in enumerate(self._matrices):
+            with nullcontext({}) if matrix.path.suffix.lower() == ".npy" else np.load(matrix.path) as arrays:
+                parts.append(np.asarray(self._input.labels_of(number, row, matrix.n_rows, arrays)))
+            row += matrix.n_rows
+        self._input.check_all_used(row)
+        return np.concatenate(parts) if len(parts) > 1 else parts[0]
+
+    @property
+    def _table(self) -> LabelTable:
+        return self._targets.table
+
+    @property
+    def _codes(self) -> NDArray[Any]:
+        assert self._targets.codes is not None  # all labels are in the table
+        return self._targets.codes
+
+    def _numbers(self) -> Labels:
+        assert self._targets.numbers is not None  # not all labels are in the table
+        return self._targets.numbers
+
+    def _buffers(self, blocks: Sequence[int]) -> ReadBuffers:
+        read = [self._blocks[k] for k in blocks]
+        most = max(block.n_rows for block in read)
+        values = np.empty(most * self.n_features, dtype=self._dtype)
+        return ReadBuffers({block.matrix.path for block in read}, values=values, weight=np.ones(most))
+
+    def _read(self, k: int, buffers: ReadBuffers) -> tuple[Block, int]:
+        self._refuse_closed()
+        matrix, first, n_rows = self._blocks[k]
+        values = buffers.values[: n_rows * matrix.n_columns]
+        try:
+            with np.errstate(over="ignore"):  # what becomes infinite is found and named below
+                crc = buffers.fill(values, matrix.path, matrix.place(first), matrix.dtype)
+        except EOFError:
+            raise DataError(f"{matrix.path} became shorter while it was read. Open it again.") from None
+        if k not in self._checksums:
+            self._check_finite(values, matrix, first)
+        if crc != self._checksums.setdefault(k, crc):
+            raise DataError(f"{matrix.path}: rows {first} to {first + n_rows - 1} changed while they were in use.")
+        begin, end = self.span(k)
+        rows, weight = values.reshape(n_rows, -1), buffers.memory["weight"][:n_rows]
+        return Block(rows, self._labels_between(begin, end), weight, begin), matrix.place(n_rows) - matrix.place(0)
+
+    def _labels_between(self, first: int, last: int) -> Labels:
+        table, codes, numbers = self._targets
+        if codes is not None:
+            return np.asarray(table.classes[codes[first:last]])
+        return np.full(last - first, np.nan) if numbers is None else numbers[first:last]
+
+    def _check_finite(self, values: NDArray[Any], matrix: PlainMatrix, first: int) -> None:
+        finite = np.isfinite(values)
+        if not finite.all():
+            row, column = divmod(int(np.argmin(finite)), matrix.n_columns)
+            where = f"{matrix.path}: row {first + row}, column {column}"
+            raise not_finite(where, matrix.value(first + row, column), self._dtype)
+
+    def fingerprint(self) -> str:
+        """Hash of the checksums of all blocks, and of the labels; blocks that were not read yet are read for it."""
+        buffers = self.buffers()
+        for k in range(self.n_blocks):
+            if k not in self._checksums:
+                self.read(k, buffers)
+        buffers.close()
+        spans = [(block.n_rows, self._checksums[k]) for k, block in enumerate(self._blocks)]
+        table, codes, numbers = self._targets
+        labels = [array.tobytes() for array in (codes, numbers) if array is not None]
+        return combined(str(self._dtype), self.n_features, spans, table.classes.tolist(), *labels)
+
+    def write_blocks(self, file: BinaryIO) -> None:
+        """Write the rows to an open file, as a block file."""
+        BlockWriter(file, self._block_bytes, self._dtype).write(self._input)
