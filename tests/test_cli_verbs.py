@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import importlib.util
 import json
 import lzma
 import re
@@ -273,6 +274,10 @@ def test_sort_repairs_what_training_refuses(tmp_path):
     assert "convert --sort" in run("train", bad, "-o", tmp_path / "m", code=2).stderr
     run("convert", "--sort", bad, good)
     assert good.read_text() == "1 1:2 3:1\n-1 2:5\n"
+    for ending in ("gz", "zst") if importlib.util.find_spec("zstandard") else ("gz",):
+        run("convert", "--sort", bad, tmp_path / f"good.txt.{ending}")
+        with maxmargin.open(tmp_path / f"good.txt.{ending}") as source:
+            assert source.head()[0].toarray().tolist() == [[2, 0, 1], [0, 5, 0]]
     twice = tmp_path / "twice.txt"
     twice.write_text("1 3:1 3:2\n")
     assert "twice" in run("convert", "--sort", twice, good, code=2).stderr

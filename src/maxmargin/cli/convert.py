@@ -46,10 +46,11 @@ def convert(
         if len(sources) != 1 or to not in (None, "libsvm"):
             raise ParameterError("--sort repairs one file of LIBSVM text: maxmargin convert --sort a.txt b.txt")
         from maxmargin.data.formats.compressed import compressing
-        from maxmargin.data.formats.libsvm_lines import sorted_lines
+        from maxmargin.data.formats.writing import sorted_lines
 
         with replacing(target) as file, compressing(file, target.suffix.lower()) as text:
-            text.writelines(sorted_lines(sources[0]))
+            for line in sorted_lines(sources[0]):  # not every compressor takes several at once
+                text.write(line)
         return
     from maxmargin.data.formats.writing import write_rows
 

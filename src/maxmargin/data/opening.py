@@ -131,8 +131,7 @@ def open(  # noqa: A001 - the name is the public one, and is used as maxmargin.o
         rows = CsvInput(paths, kind, label, columns, skip)
     elif chosen == "numpy":
         from maxmargin.data.formats.array_files import ArrayFileInput
-        from maxmargin.data.formats.plain_matrix import plain_matrices
-        from maxmargin.data.sources.plain_arrays import ArrayFileSource
+        from maxmargin.data.sources.plain_arrays import ArrayFileSource, plain_matrices
 
         _refuse("NumPy files", label=label)
         rows = ArrayFileInput(paths, kind, labels)

@@ -133,7 +133,7 @@ class BlockWriter:
     def _flush(self) -> None:
         """Write the rows collected so far as a block."""
         block, offset = self._open, self._at
-        labels, values = block.labels, block.values.numbers
+        labels, values = block.labels.numbers, block.values.numbers
         if len(labels) == 0:
             return
         column_type, label_type = np.dtype("<i4" if block.has_wide_columns else "<u2"), np.dtype("<f8")
@@ -220,13 +220,12 @@ class _OpenBlock:
         self.columns = _Section(1 + n_bytes // (COLUMN_BYTES + dtype.itemsize), np.int32)
         self.values = _Section(1 + n_bytes // dtype.itemsize, dtype)
         self.weight = _Section(rows, np.float64)
-        self._codes = _Section(rows, np.int32)
-        self._targets = _Section(rows, np.float64)
+        self.labels = _Section(rows, np.float64)  # or their codes, which double precision holds exactly
         self.clear()
 
     def clear(self) -> None:
         """Forget all rows."""
-        for section in (self.starts, self.columns, self.values, self.weight, self._codes, self._targets):
+        for section in (self.starts, self.columns, self.values, self.weight, self.labels):
             section.clear()
         self.starts.add(np.zeros(1, dtype=np.int32))
         self.has_wide_columns = False
@@ -242,12 +241,7 @@ class _OpenBlock:
                 self.has_wide_columns = True
         self.values.add(part.values)
         self.label_kind = part.labels.dtype.kind
-        (self._targets if self.label_kind == "f" else self._codes).add(part.labels)
+        self.labels.add(part.labels)
         if part.weight is not None:
             self.weight.add(part.weight)
         self.bytes += size
-
-    @property
-    def labels(self) -> NDArray[Any]:
-        """Codes, or numbers where the labels have no codes."""
-        return (self._targets if self.label_kind == "f" else self._codes).numbers

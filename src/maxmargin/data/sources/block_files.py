@@ -13,7 +13,8 @@ import secrets
 import shutil
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -28,9 +29,9 @@ from maxmargin.data.formats.block_format import SUFFIX, BlockEntry, BlockIndex, 
 from maxmargin.data.formats.block_writer import write_blocks
 from maxmargin.data.formats.inputs import Input, ReadProgress
 from maxmargin.data.formats.read_buffers import ReadBuffers
-from maxmargin.data.labels import LabelTable
 from maxmargin.data.replacing import TemporaryFolder
 from maxmargin.data.source import Block
+from maxmargin.data.sources.pulled import asked
 from maxmargin.data.sources.stored import StoredSource
 from maxmargin.errors import DataError, ParameterError
 
@@ -76,47 +77,27 @@ class BlockFileSource(StoredSource):
                 self._file = _OpenedFile(path, index, hashlib.sha256(text).hexdigest())
             return self._file
 
-    @property
-    def path(self) -> Path:
-        """Where the block file lies."""
-        return self._opened.path
+    path = asked("_opened.path")
 
     @property
     def _index(self) -> BlockIndex:
         return self._opened.index
 
-    @property
-    def _starts(self) -> NDArray[np.int64]:
-        return self._index.starts
-
-    @property
-    def _table(self) -> LabelTable:
-        return self._index.labels
-
-    @property
-    def n_features(self) -> int:
-        """Number of columns."""
-        return self._index.n_features
-
-    @property
-    def is_sparse(self) -> bool:
-        """Whether blocks are CSR matrices."""
-        return self._index.sparse
+    n_features = asked("_index.n_features")
+    is_sparse = asked("_index.sparse")
+    skipped = asked("_index.skipped")
+    _starts = asked("_index.starts")
+    _table = asked("_index.labels")
 
     @property
     def has_labels(self) -> bool:
         """Whether the rows have labels."""
-        return self._table.kind != "none"
-
-    @property
-    def skipped(self) -> tuple[str, ...]:
-        """What was wrong with each row that was left out."""
-        return self._index.skipped
+        return self._index.labels.kind != "none"
 
     @property
     def n_bytes(self) -> int:
         """Bytes of the block file, which is about what all rows would take in memory."""
-        return self.path.stat().st_size
+        return int(self.path.stat().st_size)
 
     def write_blocks(self, file: BinaryIO) -> None:
         """Copy the block file to an open file."""
@@ -196,38 +177,29 @@ class BlockFileSource(StoredSource):
             "Copy the file again from where it came, or delete it and read the data again."
         )
 
-    def _all_labels(self) -> Iterator[tuple[slice, NDArray[Any], Vector]]:
-        """Rows, labels as they are stored and weights of one block after the other."""
-        buffers = self.buffers()
-        try:
+    def _collected(self, dtype: Any, wanted: Callable[[NDArray[Any], Vector], NDArray[Any]]) -> NDArray[Any]:
+        """What is wanted of the labels, as they are stored, and weights of all blocks."""
+        found = np.empty(self.n_rows, dtype=dtype)
+        with closing(self.buffers()) as buffers:
             for k in range(self.n_blocks):
-                yield (slice(*self.span(k)), *self._read_labels(k, buffers))
-        finally:
-            buffers.close()
+                found[slice(*self.span(k))] = wanted(*self._read_labels(k, buffers))
+        return found
 
     @cached_property
     def _codes(self) -> NDArray[Any]:
-        class_of_code = self._table.class_of_code
-        codes = np.empty(self.n_rows, dtype=class_of_code.dtype)
-        for rows, given, _ in self._all_labels():
-            np.take(class_of_code, given, out=codes[rows])
-        return codes
+        class_of_code = self._index.labels.class_of_code
+        return self._collected(class_of_code.dtype, lambda codes, _: class_of_code[codes])
 
     def _numbers(self) -> Labels:
-        y = np.empty(self.n_rows)
-        for rows, given, _ in self._all_labels():
-            y[rows] = given if given.dtype == np.float64 else self._table.labels[given]
-        return y
+        labels = self._index.labels.labels
+        return self._collected(np.float64, lambda y, _: y if y.dtype == np.float64 else labels[y])
 
     @property
     def weight(self) -> Vector:
         """Weights of all rows; read-only, and no memory where none were given."""
         if not self._index.weighted:
             return np.broadcast_to(np.float64(1.0), self.n_rows)
-        weight = np.empty(self.n_rows)
-        for rows, _, given in self._all_labels():
-            weight[rows] = given
-        return weight
+        return self._collected(np.float64, lambda _, weight: weight)
 
 
 def _rows(block: BlockEntry, index: BlockIndex, memory: dict[str, NDArray[Any]]) -> Rows:
@@ -271,10 +243,7 @@ class FileSource(BlockFileSource):
     def _title(self) -> str:
         return str(self._input)
 
-    @property
-    def has_labels(self) -> bool:
-        """Whether the rows have labels; nothing is read to tell."""
-        return self._input.has_labels
+    has_labels = asked("_input.has_labels")  # nothing is read to tell
 
     def _made(self) -> Path:
         """Find the block file in the cache, or write it."""

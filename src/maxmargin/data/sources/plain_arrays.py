@@ -1,17 +1,24 @@
 """NumPy files whose rows can be read from where they lie, as a source: nothing is written.
 
+These are a .npy in C order, and the array X of an .npz that is not compressed: an archive of the kind keeps its members
+byte for byte.
+
 A block is some rows of one file. Its checksum is noted when it is first read, and its values are looked through for
 what is not finite; later reads must find the same bytes.
 """
 
 from __future__ import annotations
 
+import struct
+import zipfile
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from functools import cached_property
+from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
+from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from maxmargin._types import Labels, Vector
@@ -19,15 +26,35 @@ from maxmargin.data.formats.array_files import ArrayFileInput
 from maxmargin.data.formats.batches import not_finite
 from maxmargin.data.formats.block_format import ROW_BYTES
 from maxmargin.data.formats.block_writer import BlockWriter
-from maxmargin.data.formats.plain_matrix import PlainMatrix
 from maxmargin.data.formats.read_buffers import ReadBuffers
 from maxmargin.data.labels import NO_LABELS, ArrayLabels, LabelTable
 from maxmargin.data.source import Block
-from maxmargin.data.sources.pulled import combined
+from maxmargin.data.sources.pulled import asked, combined
 from maxmargin.data.sources.stored import StoredSource
 from maxmargin.errors import DataError
 
 _LABELS_AT_A_TIME = 1 << 20
+_LOCAL_HEADER = struct.Struct("<26xHH")  # of a member in an archive: its name and extra field follow, so long each
+
+
+class PlainMatrix(NamedTuple):
+    """Where the rows of a matrix lie in a file, and of what type its numbers are."""
+
+    path: Path
+    offset: int
+    dtype: np.dtype[Any]
+    n_rows: int
+    n_columns: int
+
+    def place(self, row: int) -> int:
+        """First byte of a row in the file."""
+        return self.offset + row * self.n_columns * self.dtype.itemsize
+
+    def value(self, row: int, column: int) -> Any:
+        """One number, as it stands in the file."""
+        with open(self.path, "rb") as file:
+            file.seek(self.place(row) + column * self.dtype.itemsize)
+            return np.frombuffer(file.read(self.dtype.itemsize), dtype=self.dtype)[0]
 
 
 class _RowsOfMatrix(NamedTuple):
@@ -50,6 +77,8 @@ class ArrayFileSource(StoredSource):
     """The rows of matrices in files, with the labels that an input knows of."""
 
     is_sparse = False
+    has_labels = asked("_input.has_labels")
+    _table = asked("_targets.table")
 
     def __init__(self, rows: ArrayFileInput, matrices: list[PlainMatrix], block_bytes: int, dtype: np.dtype[Any]):
         super().__init__()
@@ -83,11 +112,6 @@ class ArrayFileSource(StoredSource):
         return self.n_rows * (self.n_features * self._dtype.itemsize + 1)
 
     @property
-    def has_labels(self) -> bool:
-        """Whether labels were given, or are in the files."""
-        return self._input.has_labels
-
-    @property
     def weight(self) -> Vector:
         """Ones."""
         return np.broadcast_to(np.float64(1.0), self.n_rows)
@@ -117,10 +141,6 @@ class ArrayFileSource(StoredSource):
             row += matrix.n_rows
         self._input.check_all_used(row)
         return np.concatenate(parts) if len(parts) > 1 else parts[0]
-
-    @property
-    def _table(self) -> LabelTable:
-        return self._targets.table
 
     @property
     def _codes(self) -> NDArray[Any]:
@@ -169,11 +189,10 @@ class ArrayFileSource(StoredSource):
 
     def fingerprint(self) -> str:
         """Hash of the checksums of all blocks, and of the labels; blocks that were not read yet are read for it."""
-        buffers = self.buffers()
-        for k in range(self.n_blocks):
-            if k not in self._checksums:
-                self.read(k, buffers)
-        buffers.close()
+        with closing(self.buffers()) as buffers:
+            for k in range(self.n_blocks):
+                if k not in self._checksums:
+                    self.read(k, buffers)
         spans = [(block.n_rows, self._checksums[k]) for k, block in enumerate(self._blocks)]
         table, codes, numbers = self._targets
         labels = [array.tobytes() for array in (codes, numbers) if array is not None]
@@ -182,3 +201,44 @@ class ArrayFileSource(StoredSource):
     def write_blocks(self, file: BinaryIO) -> None:
         """Write the rows to an open file, as a block file."""
         BlockWriter(file, self._block_bytes, self._dtype).write(self._input)
+
+
+def plain_matrices(paths: Sequence[Path]) -> list[PlainMatrix] | None:
+    """The matrices of all files; None where one of them is damaged, sparse, compressed, or in another order."""
+    found = [_plain_matrix(path) for path in paths]
+    plain = [matrix for matrix in found if matrix is not None]
+    same = len({matrix.n_columns for matrix in plain}) == 1
+    return plain if same and len(plain) == len(found) and all(matrix.n_rows for matrix in plain) else None
+
+
+def _plain_matrix(path: Path) -> PlainMatrix | None:
+    with open(path, "rb") as file:
+        begin = 0 if path.suffix.lower() == ".npy" else _member_begin(path, file, "X.npy")
+        if begin is None:
+            return None
+        file.seek(begin)
+        try:
+            version = npy.read_magic(file)
+            read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+            shape, by_columns, dtype = read(file)
+        except ValueError:
+            return None
+        offset = file.tell()
+    if len(shape) != 2 or by_columns or dtype.kind not in "fiub" or 0 in shape:
+        return None
+    matrix = PlainMatrix(path, offset, dtype, *shape)
+    return matrix if matrix.place(matrix.n_rows) <= path.stat().st_size else None
+
+
+def _member_begin(path: Path, file: BinaryIO, name: str) -> int | None:
+    """First byte of a member of an archive, where it is stored as it is."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            member = archive.getinfo(name)
+    except (zipfile.BadZipFile, KeyError):
+        return None
+    if member.compress_type != zipfile.ZIP_STORED:
+        return None
+    file.seek(member.header_offset)
+    name_length, extra_length = _LOCAL_HEADER.unpack(file.read(_LOCAL_HEADER.size))
+    return member.header_offset + _LOCAL_HEADER.size + int(name_length) + int(extra_length)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import closing
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -138,24 +139,15 @@ class PulledSource(ABC):
 
     def scan(self) -> Iterator[Block]:
         """One pass in order through the same memory: a block is valid until the next is asked for."""
-        buffers = self.buffers()
-        try:
+        with closing(self.buffers()) as buffers:
             for k in range(self.n_blocks):
                 yield self.read(k, buffers)
-        finally:
-            buffers.close()
 
     def head(self, n: int = 5) -> tuple[Rows, Labels]:
         """The first n rows and their labels, from as many blocks as hold them."""
         if n < 1:
             raise ParameterError(f"n must be 1 or more, got n={n!r}.")
-        rows, labels = _FirstRows(min(n, self.n_rows), self.n_features), []
-        for block in self:
-            labels.append(block.y[: rows.missing])
-            rows.add(block.X)
-            if rows.missing == 0:
-                break
-        return rows.joined(), np.concatenate(labels)
+        return _first_rows(self, (min(n, self.n_rows), self.n_features))
 
     def map(self, feature_map: HasTransform) -> MappedSource:
         """The same rows with their features expanded while they are read, and never stored.
@@ -173,9 +165,9 @@ class PulledSource(ABC):
         return split_source(self, test, seed)
 
 
-def passed_on(name: str) -> Any:
-    """An attribute that is asked of the source underneath; `PulledSource` says what it means."""
-    return property(attrgetter(f"source.{name}"))
+def asked(path: str) -> Any:
+    """An attribute that is asked of another object; `PulledSource` says what it means."""
+    return property(attrgetter(path))
 
 
 class DerivedSource(PulledSource):
@@ -184,21 +176,21 @@ class DerivedSource(PulledSource):
     def __init__(self, source: PulledSource):
         self.source = source
 
-    n_rows = passed_on("n_rows")
-    n_features = passed_on("n_features")
-    n_blocks = passed_on("n_blocks")
-    n_bytes = passed_on("n_bytes")
-    has_labels = passed_on("has_labels")
-    classes = passed_on("classes")
-    codes = passed_on("codes")
-    y = passed_on("y")
-    weight = passed_on("weight")
-    skipped = passed_on("skipped")
-    rows_read = passed_on("rows_read")
-    bytes_read = passed_on("bytes_read")
-    span = passed_on("span")
-    buffers = passed_on("buffers")
-    close = passed_on("close")
+    n_rows = asked("source.n_rows")
+    n_features = asked("source.n_features")
+    n_blocks = asked("source.n_blocks")
+    n_bytes = asked("source.n_bytes")
+    has_labels = asked("source.has_labels")
+    classes = asked("source.classes")
+    codes = asked("source.codes")
+    y = asked("source.y")
+    weight = asked("source.weight")
+    skipped = asked("source.skipped")
+    rows_read = asked("source.rows_read")
+    bytes_read = asked("source.bytes_read")
+    span = asked("source.span")
+    buffers = asked("source.buffers")
+    close = asked("source.close")
 
 
 def combined(*parts: object) -> str:
@@ -206,41 +198,31 @@ def combined(*parts: object) -> str:
     return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 
-class _FirstRows:
-    """Collects the first `n_rows` rows of blocks, each in memory of its own."""
-
-    def __init__(self, n_rows: int, n_features: int):
-        self._shape = (n_rows, n_features)
-        self.missing = n_rows
-        self._dense: NDArray[Any] | None = None
-        self._values: list[NDArray[Any]] = []
-        self._columns: list[NDArray[Any]] = []
-        self._lengths: list[NDArray[Any]] = []
-
-    def add(self, X: Rows) -> None:
-        """Take rows of a block, as many as are missing."""
-        count = min(self.missing, X.shape[0])
+def _first_rows(blocks: Iterable[Block], shape: tuple[int, int]) -> tuple[Rows, Labels]:
+    """The first rows of blocks and their labels; each array is given back as soon as it is part of a longer one."""
+    labels, at = [], 0
+    dense: NDArray[Any] | None = None
+    parts: tuple[list[NDArray[Any]], ...] = [], [], []
+    for block in blocks:
+        count = min(shape[0] - at, len(block.y))
+        X = block.X if count == len(block.y) else take_rows(block.X, slice(0, count))
+        labels.append(block.y[:count])
         if sparse.issparse(X):
-            rows = X if count == X.shape[0] else take_rows(X, slice(0, count))
-            self._values.append(rows.data)
-            self._columns.append(rows.indices)
-            self._lengths.append(np.diff(rows.indptr))
+            for part, array in zip(parts, (X.data, X.indices, np.diff(X.indptr)), strict=True):
+                part.append(array)
         else:
-            if self._dense is None:
-                self._dense = np.empty(self._shape, dtype=X.dtype)
-            held = self._shape[0] - self.missing
-            self._dense[held : held + count] = X[:count]
-        self.missing -= count
-
-    def joined(self) -> Rows:
-        """The matrix; what it was made of is given back array by array."""
-        if self._dense is not None:
-            return self._dense
-        starts = np.concatenate([[0], np.cumsum(_together(self._lengths), dtype=np.int64)])
-        columns = _together(self._columns)
-        rows = sparse.csr_matrix((_together(self._values), columns, starts), shape=self._shape)
-        rows.has_canonical_format = True  # as that of every block is
-        return rows
+            dense = np.empty(shape, dtype=X.dtype) if dense is None else dense
+            dense[at : at + count] = X
+        at += count
+        if at == shape[0]:
+            break
+    if dense is not None:
+        return dense, np.concatenate(labels)
+    values, columns, lengths = map(_together, parts)
+    starts = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+    rows = sparse.csr_matrix((values, columns, starts), shape=shape)
+    rows.has_canonical_format = True  # as that of every block is
+    return rows, np.concatenate(labels)
 
 
 def _together(parts: list[NDArray[Any]]) -> NDArray[Any]:

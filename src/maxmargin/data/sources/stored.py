@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from abc import abstractmethod
 from collections.abc import Sequence
+from contextlib import closing
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -14,7 +15,7 @@ from maxmargin._types import Labels
 from maxmargin.data.formats.read_buffers import ReadBuffers
 from maxmargin.data.labels import LabelTable
 from maxmargin.data.source import Block
-from maxmargin.data.sources.pulled import PulledSource
+from maxmargin.data.sources.pulled import PulledSource, asked
 from maxmargin.errors import DataError
 
 
@@ -80,15 +81,8 @@ class StoredSource(PulledSource):
         """First row of block k, and the first after it."""
         return int(self._starts[k]), int(self._starts[k + 1])
 
-    @property
-    def bytes_read(self) -> int:
-        """Bytes read from files so far, those of a first pass included."""
-        return self._bytes_read
-
-    @property
-    def rows_read(self) -> int:
-        """Rows read so far, those of a first pass included."""
-        return self._rows_read
+    bytes_read = asked("_bytes_read")
+    rows_read = asked("_rows_read")
 
     def _count(self, bytes_read: int, rows: int) -> None:
         with self._counting:
@@ -107,11 +101,8 @@ class StoredSource(PulledSource):
 
     def block(self, k: int) -> Block:
         """Block k in memory of its own."""
-        buffers = self._buffers([k])
-        try:
+        with closing(self._buffers([k])) as buffers:
             return self.read(k, buffers)
-        finally:
-            buffers.close()
 
     def _coded(self) -> LabelTable:
         """The table of the labels, or an error where there are none or too many to be classes."""
