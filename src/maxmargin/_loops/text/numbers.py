@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 
 from maxmargin._loops.compiling import Function, loop
-from maxmargin._loops.text.bytes import CAPITAL_E, MINUS, PLUS, POINT, SMALL_E
 
+PLUS, MINUS, POINT, SMALL_E, CAPITAL_E = b"+-.eE"  # as numbers: compiled loops would look letters up each time
 NUMBER, SLOW_NUMBER, NOT_A_NUMBER = 0, 1, 2
 
 _LEAST_POWER, _MOST_POWER = -342, 308

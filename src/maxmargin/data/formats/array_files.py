@@ -6,7 +6,6 @@ a temporary directory first, which is removed at the end.
 
 from __future__ import annotations
 
-import shutil
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +18,7 @@ from scipy.sparse import csr_matrix
 
 from maxmargin._types import Labels
 from maxmargin.data.formats.batches import RowBatch, make_batch
-from maxmargin.data.formats.inputs import InputFiles
+from maxmargin.data.formats.inputs import InputFiles, Reading
 from maxmargin.data.labels import ArrayLabels, no_codes
 from maxmargin.data.replacing import TemporaryFolder
 from maxmargin.errors import DataError, ParameterError
@@ -32,14 +31,13 @@ class ArrayFileInput(InputFiles):
 
     _labels: ArrayLabels
 
-    def __init__(self, paths: Sequence[Path], dtype: np.dtype[Any], labels: Any):
+    def __init__(self, paths: Sequence[Path], how: Reading, labels: Any):
         self._paths_of_labels = _paths_of_labels(labels, len(paths))
         self._given = None if labels is None or self._paths_of_labels is not None else np.asarray(labels)
         # What the labels add to the name of a cached file.
         words = "" if self._given is None else str(zlib.crc32(repr(self._given.tolist()).encode()))
         has_labels = labels is not None or _has_labels(paths[0])
-        super().__init__(paths, f"arrays {dtype} {words}", has_labels, beside=self._paths_of_labels or ())
-        self._dtype = dtype
+        super().__init__(paths, how, f"arrays {how.dtype} {words}", has_labels, self._paths_of_labels or ())
 
     def batches(self) -> Iterator[RowBatch]:
         """All rows, copied from the mapped files."""
@@ -58,7 +56,7 @@ class ArrayFileInput(InputFiles):
                 rows = _csr_part(arrays, first, last) if "indptr" in arrays else np.asarray(arrays["X"][first:last])
                 where = f"{path}, rows {first} to {last - 1}"
                 codes = no_codes(last - first) if y is None else self._labels.encode(np.asarray(y[first:last]), where)
-                batch = make_batch(rows, codes, self._dtype, where)
+                batch = make_batch(rows, codes, self.how.dtype, where)
                 self._row += last - first
                 self._at(path.stat().st_size * last // n_rows)
                 yield batch
@@ -124,12 +122,10 @@ def _mapped(path: Path, folder: Path) -> dict[str, NDArray[Any]]:
     else:
         try:
             with zipfile.ZipFile(path) as archive:
-                for member in archive.namelist():
-                    with archive.open(member) as packed, open(folder / Path(member).name, "wb") as plain:
-                        shutil.copyfileobj(packed, plain, 1 << 20)
+                archive.extractall(folder)
         except (zipfile.BadZipFile, zlib.error, EOFError) as error:
             raise DataError(f"{path} is not a whole .npz archive ({error}). Copy it again.") from None
-        arrays = {file.stem: _load(file) for file in folder.glob("*.npy") if file.stem != "format"}
+        arrays = {file.stem: _load(file) for file in folder.rglob("*.npy") if file.stem != "format"}
     if "indptr" in arrays and {"data", "indices", "shape"} <= set(arrays):
         if len(arrays["indptr"]) != int(arrays["shape"][0]) + 1:
             raise DataError(f"{path} holds a sparse matrix that is not CSR. Save X.tocsr().")

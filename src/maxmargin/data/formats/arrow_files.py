@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from maxmargin.data.formats.batches import RowBatch
-from maxmargin.data.formats.inputs import InputFiles, column_called
+from maxmargin.data.formats.inputs import InputFiles, Reading, column_called
+from maxmargin.data.formats.text_file import beyond
 from maxmargin.data.labels import ArrayLabels, no_codes
 from maxmargin.errors import DataError, MissingExtraError
 
@@ -29,17 +30,9 @@ class ArrowInput(InputFiles):
 
     _labels: ArrayLabels
 
-    def __init__(
-        self,
-        paths: Sequence[Path],
-        dtype: np.dtype[Any],
-        label: str | int | None,
-        skip_bad_rows: int,
-        parquet: bool,
-    ):
-        super().__init__(paths, f"arrow {dtype} {label!r} {skip_bad_rows}", label is not None, skip_bad_rows)
-        self._dtype = dtype
-        self._label = label
+    def __init__(self, paths: Sequence[Path], how: Reading, parquet: bool):
+        settings = f"arrow {how.dtype} {how.label!r} {how.skip_bad_rows}"
+        super().__init__(paths, how, settings, how.label is not None)
         self._parquet = parquet
 
     def batches(self) -> Iterator[RowBatch]:
@@ -90,16 +83,18 @@ class ArrowInput(InputFiles):
     def _batch(self, table: Any, first: int, path: Path) -> RowBatch:
         """Rows of a table that begins with row `first` of the file, less those that cannot be used."""
         names = table.schema.names
-        label = column_called(self._label, names, str(path))
+        label = column_called(self.how.label, names, str(path))
         features = [place for place in range(len(names)) if place != label]
         where = f"{path}, rows {first} to {first + table.num_rows - 1}"
-        X = np.empty((table.num_rows, len(features)), dtype=self._dtype)
-        for column, place in enumerate(features):
-            with np.errstate(over="ignore"):  # what becomes infinite is found and named below
+        X = np.empty((table.num_rows, len(features)), dtype=self.how.dtype)
+        with np.errstate(over="ignore"):  # what becomes infinite is found and named below
+            for column, place in enumerate(features):
                 X[:, column] = self._numbers(table.column(place), names[place], where)
         fine = np.isfinite(X).all(axis=1)
         if label >= 0:
-            fine &= _is_label(table.column(label))
+            labels = _values(table.column(label))
+            fine &= _values(table.column(label).is_valid())
+            fine &= np.isfinite(labels) if labels.dtype.kind == "f" else True
         rows = np.flatnonzero(fine)
         for row in np.flatnonzero(~fine).tolist():
             self._leave_out(f"{path}, row {first + row}: {self._problem(table, row, label)}")
@@ -128,12 +123,11 @@ class ArrowInput(InputFiles):
             if not value.is_valid:
                 return f"{what} is null. Fill it in, or leave the row out."
             number = value.as_py()
-            with np.errstate(over="ignore"):
-                if isinstance(number, float) and not np.isfinite(np.float64(number)):
-                    return f"{what} is {number}; it must be finite. Fill it in, or leave the row out."
-                if place != label and not np.isfinite(self._dtype.type(number)):
-                    beyond = f'beyond {self._dtype}; dtype="float64" holds more'
-                    return f"{what} has {number}, which is {beyond}. Scale the feature."
+            if isinstance(number, float) and not np.isfinite(number):
+                return f"{what} is {number}; it must be finite. Fill it in, or leave the row out."
+            too_large = None if place == label else beyond(number, self.how.dtype)
+            if too_large is not None:
+                return f"{what} has {number}, which {too_large}"
         raise AssertionError("a row without a problem was refused")
 
 
@@ -182,10 +176,3 @@ def _rows_at_a_time(columns: int) -> int:
 def _values(column: Any) -> NDArray[Any]:
     values: NDArray[Any] = column.to_numpy(zero_copy_only=False)
     return values
-
-
-def _is_label(column: Any) -> NDArray[np.bool_]:
-    """Which labels are there, and finite where they are numbers."""
-    there = _values(column.is_valid())
-    values = _values(column)
-    return np.asarray(there & np.isfinite(values)) if values.dtype.kind == "f" else there

@@ -10,7 +10,7 @@ import os
 import zlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,21 +37,14 @@ _SMALL_COLUMNS = 1 << 16
 _FIRST_BYTES = 64 << 20  # room to begin with, where a block may have more
 
 
-def write_blocks(
-    path: Path,
-    rows: Input,
-    block_bytes: int,
-    dtype: np.dtype[Any],
-    n_features: int | None,
-    progress: Callable[[ReadProgress], object] | None = None,
-) -> int:
-    """Write all rows of an input to a new block file, which appears under its name only when it is complete.
+Progress: TypeAlias = Callable[[ReadProgress], object]
 
-    Returns how many rows there are.
-    """
+
+def write_blocks(path: Path, rows: Input, block_bytes: int, progress: Progress | None = None) -> int:
+    """Write all rows of an input to a new block file, which has its name only when it is complete; return how many."""
     with replacing(path) as file:
         try:
-            return BlockWriter(file, block_bytes, dtype).write(rows, n_features, progress)
+            return BlockWriter(file, rows, block_bytes).write(progress)
         except OSError as error:
             if not is_full(error):
                 raise
@@ -67,31 +60,30 @@ def _needed(file: BinaryIO, rows: Input) -> str:
 
 
 class BlockWriter:
-    """Writes a block file to an open file: it collects the rows of a block until the next row does not fit."""
+    """Writes rows to an open file, as a block file: it collects those of a block until the next row does not fit."""
 
-    def __init__(self, file: BinaryIO, block_bytes: int, dtype: np.dtype[Any]):
+    def __init__(self, file: BinaryIO, rows: Input, block_bytes: int):
         self._file = file
-        self._block_bytes = min(block_bytes, _MOST_ENTRIES * dtype.itemsize)  # so that starts fit 32 bits
-        self._dtype = dtype
+        self._rows = rows
+        self._dtype = rows.how.dtype
+        self._block_bytes = min(block_bytes, _MOST_ENTRIES * self._dtype.itemsize)  # so that starts fit 32 bits
         self._at = file.write(MARK.ljust(ALIGNMENT, b"\0"))
         self._entries: list[BlockEntry] = []
-        self._open = _OpenBlock(self._block_bytes, dtype)
+        self._open = _OpenBlock(self._block_bytes, self._dtype)
         self._piece = np.empty(PIECE_BYTES, dtype=np.uint8)
         self._sparse: bool | None = None
         self._weighted: bool | None = None
         self._width = 0
         self._n_rows = 0
 
-    def write(
-        self, rows: Input, n_features: int | None = None, progress: Callable[[ReadProgress], object] | None = None
-    ) -> int:
-        """Write all rows of an input, and the index; return how many rows there are."""
-        for batch in rows.batches():
+    def write(self, progress: Progress | None = None) -> int:
+        """Write all rows, and the index; return how many rows there are."""
+        for batch in self._rows.batches():
             self._add(batch)
             if progress is not None:
-                progress(ReadProgress(rows.bytes_read, rows.bytes_total, self._n_rows))
+                progress(ReadProgress(self._rows.bytes_read, self._rows.bytes_total, self._n_rows))
         self._flush()
-        write_index(self._file, self._at, self._index(rows, n_features))
+        write_index(self._file, self._at, self._index())
         return self._n_rows
 
     def _add(self, batch: RowBatch) -> None:
@@ -133,30 +125,28 @@ class BlockWriter:
     def _flush(self) -> None:
         """Write the rows collected so far as a block."""
         block, offset = self._open, self._at
-        labels, values = block.labels.numbers, block.values.numbers
+        labels, n_entries = block.labels.numbers, len(block.values.numbers)
         if len(labels) == 0:
             return
-        column_type, label_type = np.dtype("<i4" if block.has_wide_columns else "<u2"), np.dtype("<f8")
+        label_type = np.dtype("<f8")
         if block.label_kind != "f":
             label_type = np.dtype(smallest_integer(int(labels.max()) + 1)).newbyteorder("<")
-        crc_rows = 0
-        if self._sparse:
-            crc_rows = self._write_section(block.starts.numbers, np.dtype("<i4"), crc_rows)
-            crc_rows = self._write_section(block.columns.numbers, column_type, crc_rows)
-        crc_rows = self._write_section(values, self._dtype.newbyteorder("<"), crc_rows)
-        crc_labels = self._write_section(labels, label_type, 0)
-        if self._weighted:
-            crc_labels = self._write_section(block.weight.numbers, np.dtype("<f8"), crc_labels)
+        column_type = np.dtype("<i4" if block.has_wide_columns else "<u2")
+        crc_rows = self._write_section(block.starts, np.dtype("<i4"), 0)
+        crc_rows = self._write_section(block.columns, column_type, crc_rows)
+        crc_rows = self._write_section(block.values, self._dtype.newbyteorder("<"), crc_rows)
+        crc_labels = self._write_section(block.labels, label_type, 0)
+        crc_labels = self._write_section(block.weight, np.dtype("<f8"), crc_labels)
         types = column_type.str, label_type.str
-        self._entries.append(BlockEntry(offset, len(labels), len(values), *types, crc_rows, crc_labels))
+        self._entries.append(BlockEntry(offset, len(labels), n_entries, *types, crc_rows, crc_labels))
         block.clear()
 
-    def _write_section(self, numbers: NDArray[Any], kind: np.dtype[Any], crc: int) -> int:
-        """Write numbers as one section, filled up to the alignment; return the checksum continued by what is in it."""
+    def _write_section(self, section: _Section, kind: np.dtype[Any], crc: int) -> int:
+        """Write a section, filled up to the alignment; return the checksum continued by what is in it."""
         end = self._at
         step = PIECE_BYTES // kind.itemsize
-        for first in range(0, len(numbers), step):
-            part = numbers[first : first + step]
+        for first in range(0, len(section.numbers), step):
+            part = section.numbers[first : first + step]
             piece = self._piece[: len(part) * kind.itemsize]
             np.copyto(piece.view(kind), part, casting="unsafe")
             crc = zlib.crc32(piece.data, crc)
@@ -166,8 +156,9 @@ class BlockWriter:
         self._file.write(bytes(self._at - end))
         return crc
 
-    def _index(self, rows: Input, n_features: int | None) -> BlockIndex:
+    def _index(self) -> BlockIndex:
         """What was written, and what the input tells of it at its end."""
+        rows, n_features = self._rows, self._rows.how.n_features
         if self._n_rows == 0 and rows.skipped:
             raise DataError(f"{rows}: all {len(rows.skipped):,} rows are malformed. The first: {rows.skipped[0]}")
         if self._n_rows == 0:
@@ -227,7 +218,6 @@ class _OpenBlock:
         """Forget all rows."""
         for section in (self.starts, self.columns, self.values, self.weight, self.labels):
             section.clear()
-        self.starts.add(np.zeros(1, dtype=np.int32))
         self.has_wide_columns = False
         self.bytes = 0
         self.label_kind: str | None = None
@@ -235,7 +225,8 @@ class _OpenBlock:
     def add(self, part: RowBatch, size: int) -> None:
         """Copy rows that count for `size` bytes."""
         if part.columns is not None and part.starts is not None:
-            self.starts.add(part.starts[1:] - part.starts[0] + len(self.values.numbers))
+            begin = 1 if len(self.starts.numbers) else 0  # the first row of a block begins at 0
+            self.starts.add(part.starts[begin:] - part.starts[0] + len(self.values.numbers))
             self.columns.add(part.columns)
             if len(part.columns) and not 0 <= part.columns.min() <= part.columns.max() < _SMALL_COLUMNS:
                 self.has_wide_columns = True

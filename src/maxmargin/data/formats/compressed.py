@@ -8,9 +8,9 @@ import io
 import lzma
 import os
 import zlib
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from typing import IO, Any, BinaryIO
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from typing import Any, BinaryIO
 
 from maxmargin.errors import DataError, MissingExtraError
 
@@ -127,19 +127,12 @@ def _zstandard() -> tuple[Callable[[], Any], Callable[[BinaryIO], Any]]:
     )
 
 
-@contextmanager
-def compressing(file: BinaryIO, ending: str) -> Iterator[IO[bytes]]:
+def compressing(file: BinaryIO, ending: str) -> AbstractContextManager[Any]:
     """Where to write what is to be compressed into `file`, as the ending of its name says; `file` itself for others."""
-    if ending not in ENDINGS:
-        yield file
-        return
-    with _compressed(file, ending) as stream:
-        yield stream
-
-
-def _compressed(file: BinaryIO, ending: str) -> Any:
     if ending == ".gz":  # no name and no time in it: the same rows are the same bytes
         return gzip.GzipFile(filename="", fileobj=file, mode="wb", compresslevel=6, mtime=0)
     if ending == ".bz2":
         return bz2.BZ2File(file, "wb")
-    return lzma.LZMAFile(file, "wb") if ending == ".xz" else _zstandard()[1](file)
+    if ending == ".xz":
+        return lzma.LZMAFile(file, "wb")
+    return nullcontext(file) if ending != ".zst" else _zstandard()[1](file)

@@ -11,14 +11,11 @@ import csv
 import io
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import numpy as np
-
-from maxmargin._loops.text.cells import read_cells
-from maxmargin._loops.text.rows import RowSpace, TextProgress
+from maxmargin._loops.text.rows import RowSpace, TextProgress, read_cells
 from maxmargin.data.formats.batches import RowBatch
-from maxmargin.data.formats.inputs import column_called
+from maxmargin.data.formats.inputs import Reading, column_called
 from maxmargin.data.formats.text_file import LONE_RETURN, NOT_FINITE, NUMBER, TextFile, beyond
 from maxmargin.data.formats.text_input import PIECE_BYTES, TextInput
 from maxmargin.data.labels import LabelTable, no_codes
@@ -46,24 +43,14 @@ class CsvInput(TextInput):
 
     _least_bytes = 2
 
-    def __init__(
-        self,
-        paths: Sequence[Path],
-        dtype: np.dtype[Any],
-        label: str | int | None,
-        n_features: int | None,
-        skip_bad_rows: int,
-        piece_bytes: int = PIECE_BYTES,
-    ):
-        settings = f"csv {dtype} {label!r} {n_features} {skip_bad_rows}"
+    def __init__(self, paths: Sequence[Path], how: Reading, piece_bytes: int = PIECE_BYTES):
+        settings = f"csv {how.dtype} {how.label!r} {how.n_features} {how.skip_bad_rows}"
         # A quoted label may hold line breaks, so that only the reading itself tells where a row ends: one thread.
-        super().__init__(paths, settings, label is not None, skip_bad_rows, dtype, 1, piece_bytes)
-        self._label = label
-        self._n_features = n_features
+        super().__init__(paths, how, settings, how.label is not None, 1, piece_bytes)
 
     def batches(self) -> Iterator[RowBatch]:
         """All rows; each batch is overwritten by the next."""
-        self._cells = None if self._n_features is None else self._n_features + self.has_labels
+        self._cells = None if self.how.n_features is None else self.how.n_features + self.has_labels
         self._names: list[str] | None = None
         return super().batches()
 
@@ -97,8 +84,8 @@ class CsvInput(TextInput):
         line = record.decode(errors="replace")
         separator = max(",;\t", key=line.count)
         cells = [cell.strip() for cell in _cells(line, separator)]
-        label = column_called(self._label, cells, where)
-        is_header = isinstance(self._label, str) or any(
+        label = column_called(self.how.label, cells, where)
+        is_header = isinstance(self.how.label, str) or any(
             NUMBER.fullmatch(cell.encode()) is None and cell.lower().lstrip("+-") not in ("", "nan", "inf", "infinity")
             for place, cell in enumerate(cells)
             if place != label
@@ -147,7 +134,7 @@ class CsvInput(TextInput):
         if NUMBER.fullmatch(word) is None:
             hint = "" if self.has_labels else ", or name the column by label= if it is the label"
             return f", which is not a finite decimal number. Encode words as numbers{hint}."
-        too_large = beyond(word, self._dtype)
+        too_large = beyond(word, self.how.dtype)
         return None if too_large is None else f", which {too_large}"
 
 

@@ -6,6 +6,7 @@ import hashlib
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -32,6 +33,18 @@ class ReadProgress(NamedTuple):
     rows: int
 
 
+@dataclass(frozen=True)
+class Reading:
+    """How rows are to be read; `maxmargin.open` says what each part means."""
+
+    dtype: np.dtype[Any]
+    label: str | int | None = None
+    n_features: int | None = None
+    zero_based: bool | None = None
+    skip_bad_rows: int = 0
+    n_jobs: int | None = None
+
+
 class Input(ABC):
     """Rows that are gone through once.
 
@@ -41,7 +54,8 @@ class Input(ABC):
 
     _labels: ArrayLabels | TextLabels
 
-    def __init__(self, has_labels: bool):
+    def __init__(self, how: Reading, has_labels: bool):
+        self.how = how
         self.has_labels = has_labels
         self.bytes_read = 0
         self.bytes_total: int | None = None
@@ -66,26 +80,20 @@ class Input(ABC):
 
 
 class InputFiles(Input):
-    """Rows of files, one file after the other; up to `skip_bad_rows` of them may be left out.
+    """Rows of files, one file after the other, some of which may be left out.
 
-    `beside` are files that tell more of the same rows.
+    `settings` tells apart what else the rows depend on; `beside` are files that tell more of the same rows.
     """
 
     _new_labels: ClassVar[type[ArrayLabels] | type[TextLabels]] = ArrayLabels
 
     def __init__(
-        self,
-        paths: Sequence[Path],
-        settings: str,
-        has_labels: bool = True,
-        skip_bad_rows: int = 0,
-        beside: Sequence[Path] = (),
+        self, paths: Sequence[Path], how: Reading, settings: str, has_labels: bool, beside: Sequence[Path] = ()
     ):
-        super().__init__(has_labels)
+        super().__init__(how, has_labels)
         self.paths = list(paths)
         self._all_paths = [*paths, *beside]
         self._settings = settings
-        self._skip_bad_rows = skip_bad_rows
         self._sizes = [path.stat().st_size for path in self._all_paths]
         self._bytes_done = 0
         self.bytes_total = sum(self._sizes)
@@ -113,10 +121,10 @@ class InputFiles(Input):
 
     def _leave_out(self, message: str) -> None:
         """Leave out one more row, or raise what is wrong with it."""
-        if self._skip_bad_rows == 0:
+        if self.how.skip_bad_rows == 0:
             raise DataError(message)
-        if len(self.skipped) == self._skip_bad_rows:
-            raise DataError(f"More than skip_bad_rows={self._skip_bad_rows} rows are bad. The next one: {message}")
+        if len(self.skipped) == self.how.skip_bad_rows:
+            raise DataError(f"More than skip_bad_rows={self.how.skip_bad_rows} rows are bad. The next one: {message}")
         self.skipped.append(message)
 
     def key(self) -> str | None:
@@ -153,16 +161,15 @@ def column_called(label: str | int | None, names: Sequence[str], where: str) -> 
 class IterableInput(Input):
     """Rows from an iterable of (X, y) or (X, y, weight); where X is texts, each row is the bytes of one.
 
-    `n_features` is the room for the bytes of a text; None makes it that of the longest in the first batch.
+    The room for the bytes of a text is `n_features`; where that is None, as the longest in the first batch has.
     """
 
     _labels: ArrayLabels
 
-    def __init__(self, iterable: Iterable[Any], dtype: np.dtype[Any], n_features: int | None = None):
-        super().__init__(has_labels=True)
+    def __init__(self, iterable: Iterable[Any], how: Reading):
+        super().__init__(how, has_labels=True)
         self._iterable = iterable
-        self._dtype = dtype
-        self._room = n_features
+        self._room = how.n_features
 
     def __str__(self) -> str:
         return "batches"
@@ -193,7 +200,7 @@ class IterableInput(Input):
                     )
             if weight is not None and not (np.isfinite(weight) & (weight >= 0.0)).all():
                 raise DataError(f"{where}: weights must be finite and not negative.")
-            batch = make_batch(X, self._labels.encode(y, where), self._dtype, where)
+            batch = make_batch(X, self._labels.encode(y, where), self.how.dtype, where)
             self.bytes_read += batch.values.nbytes
             yield batch._replace(weight=weight)
 

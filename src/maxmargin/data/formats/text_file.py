@@ -21,7 +21,7 @@ _UTF8_MARK = b"\xef\xbb\xbf"
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
-def beyond(number: bytes, dtype: np.dtype[Any]) -> str | None:
+def beyond(number: bytes | float, dtype: np.dtype[Any]) -> str | None:
     """What to say of a decimal number that is not finite in a type; None where it is."""
     with np.errstate(over="ignore"):
         if math.isfinite(dtype.type(float(number))):

@@ -13,14 +13,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from maxmargin._loops.text.rows import COMPLETE, MALFORMED, UNFINISHED, RowSpace, TextProgress
 from maxmargin.backends.threads import StopFlag, run_together
 from maxmargin.data.formats.batches import RowBatch
-from maxmargin.data.formats.inputs import InputFiles
+from maxmargin.data.formats.inputs import InputFiles, Reading
 from maxmargin.data.formats.text_file import TextFile
 from maxmargin.data.formats.text_labels import TextLabels
 
@@ -47,17 +47,9 @@ class TextInput(InputFiles):
     """Of text, for a value."""
 
     def __init__(
-        self,
-        paths: Sequence[Path],
-        settings: str,
-        has_labels: bool,
-        skip_bad_rows: int,
-        dtype: np.dtype[Any],
-        threads: int,
-        piece_bytes: int,
+        self, paths: Sequence[Path], how: Reading, settings: str, has_labels: bool, threads: int, piece_bytes: int
     ):
-        super().__init__(paths, settings, has_labels, skip_bad_rows)
-        self._dtype = dtype
+        super().__init__(paths, how, settings, has_labels)
         self._threads = threads
         self._piece_bytes = piece_bytes
         self._spaces: list[RowSpace | None] = [None] * threads
@@ -104,7 +96,7 @@ class TextInput(InputFiles):
         space = self._spaces[thread]
         if space is None or 2 * len(space.label_begin) < end - begin:
             space = self._spaces[thread] = self._new_space(_SPARE * (end - begin) // 8)
-        return partial(self._read_piece, file, begin, end, self._skip_bad_rows - len(self.skipped) + 1, space)
+        return partial(self._read_piece, file, begin, end, self.how.skip_bad_rows - len(self.skipped) + 1, space)
 
     def _new_space(self, length: int) -> RowSpace:
         """Room for every row, value and slow value that so many bytes can hold."""
@@ -112,7 +104,7 @@ class TextInput(InputFiles):
         starts = np.empty(rows + 1, dtype=np.int64)
         starts[0] = 0
         return RowSpace(
-            np.empty(values, dtype=self._dtype),
+            np.empty(values, dtype=self.how.dtype),
             np.empty(values, dtype=np.int32),
             starts,
             np.empty(rows, dtype=np.int64),

@@ -23,13 +23,13 @@ import numpy as np
 from scipy import sparse
 
 from maxmargin._types import Rows, Vector
+from maxmargin.data.formats import FORMATS
 from maxmargin.data.formats.compressed import ByteStream, compressing
 from maxmargin.data.source import Block
 from maxmargin.errors import DataError, unknown_name
 
 _NO_WORD = re.compile(r"^$|[\s:#]")
 TEXTS = ("libsvm", "csv")
-WRITTEN = (*TEXTS, "parquet", "arrow", "numpy", "blocks")
 
 
 def write_rows(source: Any, file: BinaryIO, kind: str, ending: str = "") -> None:
@@ -49,7 +49,7 @@ def write_rows(source: Any, file: BinaryIO, kind: str, ending: str = "") -> None
     elif kind == "blocks":
         source.write_blocks(file)
     else:
-        raise unknown_name("format", kind, WRITTEN)
+        raise unknown_name("format", kind, FORMATS)
 
 
 def _blocks(source: Any) -> Iterator[Block]:

@@ -48,19 +48,16 @@ class _OpenedFile:
 class BlockFileSource(StoredSource):
     """The rows of a block file that was written before."""
 
-    def __init__(self, path: str | os.PathLike[str]):
-        super().__init__()
+    def __init__(self, path: str | os.PathLike[str], title: str = ""):
+        super().__init__(title or os.fspath(path))
         self._path = Path(path)
         self._file: _OpenedFile | None = None
         self._building = threading.Lock()
 
     def __repr__(self) -> str:
         if self._file is None:
-            return f"{type(self).__name__}({self._title()}, {'closed' if self._closed else 'not read yet'})"
+            return f"{type(self).__name__}({self._title}, {'closed' if self._closed else 'not read yet'})"
         return super().__repr__()
-
-    def _title(self) -> str:
-        return str(self._path)
 
     def _made(self) -> Path:
         """Path of the block file, made first where it is not there yet."""
@@ -224,24 +221,17 @@ class FileSource(BlockFileSource):
         self,
         rows: Input,
         block_bytes: int,
-        dtype: np.dtype[Any],
-        n_features: int | None = None,
         cache: str | os.PathLike[str] | None = None,
         progress: Callable[[ReadProgress], object] | None = None,
     ):
-        super().__init__("")  # known when it is made
+        super().__init__("", title=str(rows))  # the path is known when the file is made
         self._input = rows
         self._block_bytes = block_bytes
-        self._dtype = dtype
-        self._asked_features = n_features
         self._cache = None if cache is None else Path(cache)
         self._progress = progress
         self._remove: Callable[[], object] = lambda: None
         if self._cache is not None and not self._cache.is_dir():
             raise ParameterError(f"cache={os.fspath(self._cache)!r} is not a directory. Make it first.")
-
-    def _title(self) -> str:
-        return str(self._input)
 
     has_labels = asked("_input.has_labels")  # nothing is read to tell
 
@@ -258,9 +248,7 @@ class FileSource(BlockFileSource):
             if path.is_file():
                 return path
         try:
-            n_rows = write_blocks(
-                path, self._input, self._block_bytes, self._dtype, self._asked_features, self._progress
-            )
+            n_rows = write_blocks(path, self._input, self._block_bytes, self._progress)
         except BaseException:  # Ctrl-C, too: the temporary directory must not outlive what it was made for
             self._remove()
             raise

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,12 +29,8 @@ class HasTransform(Protocol):
         """Features of the rows of X."""
 
 
-class _Part(NamedTuple):
-    """Rows `first` to `last - 1` of a block of the source underneath."""
-
-    number: int
-    first: int
-    last: int
+_Part: TypeAlias = tuple[int, int, int]
+"""The number of a block of the source underneath, and of its first row, and of the first behind its last."""
 
 
 class MappedBuffers:
@@ -68,13 +64,13 @@ class MappedSource(DerivedSource):
         """The blocks: those of the source underneath, in parts that expanded are no larger than a whole one was."""
         given = _n_bytes(self.source.block(0).X[:_TRACED_ROWS])
         made, n_rows = _n_bytes(self._trace), count_rows(self._trace)
-        parts = []
+        parts: list[_Part] = []
         for number in range(self.source.n_blocks):
             first, last = self.source.span(number)
             most = max(_SMALL_BYTES, (last - first) * given // n_rows)
             n_parts = min(last - first, -(-(last - first) * made // (n_rows * most)))
             edges = np.linspace(0, last - first, max(1, n_parts) + 1).astype(int).tolist()
-            parts += [_Part(number, begin, end) for begin, end in itertools.pairwise(edges)]
+            parts += [(number, begin, end) for begin, end in itertools.pairwise(edges)]
         return parts
 
     @property
@@ -95,30 +91,31 @@ class MappedSource(DerivedSource):
 
     def shuffled(self, rng: np.random.Generator) -> RowIndex:
         """All blocks in random order, the parts of one block underneath next to each other, so that it is read once."""
-        underneath = np.array([part.number for part in self._parts])
+        underneath = np.array([number for number, _, _ in self._parts])
         order: RowIndex = np.lexsort((rng.random(self.n_blocks), rng.permutation(self.source.n_blocks)[underneath]))
         return order
 
     def block(self, k: int) -> Block:
         """Block k, expanded."""
-        return self._expanded(self._parts[k], self.source.block(self._parts[k].number))
+        return self._expanded(self._parts[k], self.source.block(self._parts[k][0]))
 
     def buffers(self) -> MappedBuffers:
         """Memory for a block of the source underneath."""
-        most = max(part.last - part.first for part in self._parts)
+        most = max(last - first for _, first, last in self._parts)
         return MappedBuffers(self.source.buffers(), most * _n_bytes(self._trace) // count_rows(self._trace))
 
     def read(self, k: int, buffers: MappedBuffers) -> Block:
         """Block k, expanded; valid until the next read into the same buffers."""
-        part = self._parts[k]
-        if buffers.number != part.number or buffers.block is None:
+        number, *_ = part = self._parts[k]
+        if buffers.number != number or buffers.block is None:
             buffers.number = None  # for whoever goes on after an error
-            buffers.block = self.source.read(part.number, buffers.below)
-            buffers.number = part.number
+            buffers.block = self.source.read(number, buffers.below)
+            buffers.number = number
         return self._expanded(part, buffers.block)
 
     def _expanded(self, part: _Part, block: Block) -> Block:
-        rows, start = slice(part.first, part.last), block.start + part.first
+        _, first, last = part
+        rows, start = slice(first, last), block.start + first
         return Block(self._features(block.X[rows], start), block.y[rows], block.weight[rows], start)
 
     def _features(self, rows: Rows, start: int) -> Rows:

@@ -57,49 +57,26 @@ class PlainMatrix(NamedTuple):
             return np.frombuffer(file.read(self.dtype.itemsize), dtype=self.dtype)[0]
 
 
-class _RowsOfMatrix(NamedTuple):
-    """Rows of a block: `n_rows` of them from row `first` of a matrix on."""
-
-    matrix: PlainMatrix
-    first: int
-    n_rows: int
-
-
-class _Targets(NamedTuple):
-    """Labels of all rows: the number of the class of each, or the labels themselves where they are too many."""
-
-    table: LabelTable
-    codes: NDArray[Any] | None
-    numbers: Vector | None
-
-
 class ArrayFileSource(StoredSource):
     """The rows of matrices in files, with the labels that an input knows of."""
 
     is_sparse = False
     has_labels = asked("_input.has_labels")
-    _table = asked("_targets.table")
 
-    def __init__(self, rows: ArrayFileInput, matrices: list[PlainMatrix], block_bytes: int, dtype: np.dtype[Any]):
-        super().__init__()
+    def __init__(self, rows: ArrayFileInput, matrices: list[PlainMatrix], block_bytes: int):
+        super().__init__(str(rows))
         self._input = rows
         self._matrices = matrices
         self._block_bytes = block_bytes
-        self._dtype = dtype
-        step = max(1, block_bytes // (matrices[0].n_columns * dtype.itemsize + ROW_BYTES))
-        self._blocks = [
-            _RowsOfMatrix(matrix, first, min(step, matrix.n_rows - first))
+        self._dtype = rows.how.dtype
+        step = max(1, block_bytes // (matrices[0].n_columns * self._dtype.itemsize + ROW_BYTES))
+        self._blocks = [  # a matrix, the first row in it, and how many rows
+            (matrix, first, min(step, matrix.n_rows - first))
             for matrix in matrices
             for first in range(0, matrix.n_rows, step)
         ]
+        self._starts = np.cumsum([0, *(n_rows for _, _, n_rows in self._blocks)], dtype=np.int64)
         self._checksums: dict[int, int] = {}
-
-    def _title(self) -> str:
-        return str(self._input)
-
-    @cached_property
-    def _starts(self) -> NDArray[np.int64]:
-        return np.cumsum([0, *(block.n_rows for block in self._blocks)], dtype=np.int64)
 
     @property
     def n_features(self) -> int:
@@ -117,20 +94,20 @@ class ArrayFileSource(StoredSource):
         return np.broadcast_to(np.float64(1.0), self.n_rows)
 
     @cached_property
-    def _targets(self) -> _Targets:
-        """Labels of all rows, looked through once."""
+    def _targets(self) -> tuple[LabelTable, NDArray[Any]]:
+        """Labels of all rows, looked through once: the class of each, or the labels where they are too many."""
         if not self.has_labels:
-            return _Targets(NO_LABELS, None, None)
+            return NO_LABELS, np.broadcast_to(np.int8(0), self.n_rows)
         given = self._given_labels()
         labels, codes = ArrayLabels(), np.empty(self.n_rows, dtype=np.int32)
         for first in range(0, self.n_rows, _LABELS_AT_A_TIME):
             last = min(first + _LABELS_AT_A_TIME, self.n_rows)
             found = labels.encode(given[first:last], f"{self._input}, labels {first} to {last - 1}")
             if found.dtype.kind == "f":
-                return _Targets(labels.table(), None, given.astype(np.float64))
+                return labels.table(), given.astype(np.float64)
             codes[first:last] = found
         table = labels.table()
-        return _Targets(table, table.class_of_code[codes], None)
+        return table, table.class_of_code[codes]
 
     def _given_labels(self) -> Labels:
         """Labels of all files, one after the other."""
@@ -143,19 +120,20 @@ class ArrayFileSource(StoredSource):
         return np.concatenate(parts) if len(parts) > 1 else parts[0]
 
     @property
+    def _table(self) -> LabelTable:
+        return self._targets[0]
+
+    @property
     def _codes(self) -> NDArray[Any]:
-        assert self._targets.codes is not None  # all labels are in the table
-        return self._targets.codes
+        return self._targets[1]
 
     def _numbers(self) -> Labels:
-        assert self._targets.numbers is not None  # not all labels are in the table
-        return self._targets.numbers
+        return self._targets[1]
 
     def _buffers(self, blocks: Sequence[int]) -> ReadBuffers:
-        read = [self._blocks[k] for k in blocks]
-        most = max(block.n_rows for block in read)
-        values = np.empty(most * self.n_features, dtype=self._dtype)
-        return ReadBuffers({block.matrix.path for block in read}, values=values, weight=np.ones(most))
+        matrices, _, n_rows = zip(*(self._blocks[k] for k in blocks), strict=True)
+        values = np.empty(max(n_rows) * self.n_features, dtype=self._dtype)
+        return ReadBuffers({matrix.path for matrix in matrices}, values=values, weight=np.ones(max(n_rows)))
 
     def _read(self, k: int, buffers: ReadBuffers) -> tuple[Block, int]:
         self._refuse_closed()
@@ -171,14 +149,10 @@ class ArrayFileSource(StoredSource):
         if crc != self._checksums.setdefault(k, crc):
             raise DataError(f"{matrix.path}: rows {first} to {first + n_rows - 1} changed while they were in use.")
         begin, end = self.span(k)
-        rows, weight = values.reshape(n_rows, -1), buffers.memory["weight"][:n_rows]
-        return Block(rows, self._labels_between(begin, end), weight, begin), matrix.place(n_rows) - matrix.place(0)
-
-    def _labels_between(self, first: int, last: int) -> Labels:
-        table, codes, numbers = self._targets
-        if codes is not None:
-            return np.asarray(table.classes[codes[first:last]])
-        return np.full(last - first, np.nan) if numbers is None else numbers[first:last]
+        table, targets = self._targets
+        y = table.classes[targets[begin:end]] if table.complete else targets[begin:end]
+        block = Block(values.reshape(n_rows, -1), y, buffers.memory["weight"][:n_rows], begin)
+        return block, matrix.place(n_rows) - matrix.place(0)
 
     def _check_finite(self, values: NDArray[Any], matrix: PlainMatrix, first: int) -> None:
         finite = np.isfinite(values)
@@ -193,14 +167,14 @@ class ArrayFileSource(StoredSource):
             for k in range(self.n_blocks):
                 if k not in self._checksums:
                     self.read(k, buffers)
-        spans = [(block.n_rows, self._checksums[k]) for k, block in enumerate(self._blocks)]
-        table, codes, numbers = self._targets
-        labels = [array.tobytes() for array in (codes, numbers) if array is not None]
+        spans = [(n_rows, self._checksums[k]) for k, (_, _, n_rows) in enumerate(self._blocks)]
+        table, targets = self._targets
+        labels = [targets.tobytes()] if self.has_labels else []
         return combined(str(self._dtype), self.n_features, spans, table.classes.tolist(), *labels)
 
     def write_blocks(self, file: BinaryIO) -> None:
         """Write the rows to an open file, as a block file."""
-        BlockWriter(file, self._block_bytes, self._dtype).write(self._input)
+        BlockWriter(file, self._input, self._block_bytes).write()
 
 
 def plain_matrices(paths: Sequence[Path]) -> list[PlainMatrix] | None:

@@ -91,17 +91,14 @@ class SplitSource(DerivedSource):
 
     def block(self, k: int) -> Block:
         """Rows of this part from one block of the source underneath."""
-        return self._part(k, self.source.block(self._below(k)))
+        return self._part(k, self.source.block(int(self._blocks[0][k])))
 
     def read(self, k: int, buffers: Any) -> Block:
         """As `block`, read into `buffers` first."""
-        return self._part(k, self.source.read(self._below(k), buffers))
-
-    def _below(self, k: int) -> int:
-        return int(self._blocks[0][k])
+        return self._part(k, self.source.read(int(self._blocks[0][k]), buffers))
 
     def _part(self, k: int, block: Block) -> Block:
-        rows = np.flatnonzero(self._chosen(*self.source.span(self._below(k))))
+        rows = np.flatnonzero(self._chosen(*self.source.span(int(self._blocks[0][k]))))
         return Block(take_rows(block.X, rows), block.y[rows], block.weight[rows], self.span(k)[0])
 
     def _of_all(self, values: NDArray[Any]) -> NDArray[Any]:

@@ -20,9 +20,13 @@ from maxmargin.errors import DataError
 
 
 class StoredSource(PulledSource):
-    """Rows that are read from files each time anew; several threads may read at the same time."""
+    """Rows that are read from files each time anew; several threads may read at the same time.
 
-    def __init__(self) -> None:
+    `title` says what they come from, for a person.
+    """
+
+    def __init__(self, title: str) -> None:
+        self._title = title
         self._counting = threading.Lock()
         self._bytes_read = self._rows_read = 0
         self._closed = False
@@ -30,16 +34,10 @@ class StoredSource(PulledSource):
     def __repr__(self) -> str:
         kind = "sparse" if self.is_sparse else "dense"
         shape = f"{self.n_rows:,} rows, {self.n_features:,} features, {kind}, {self.n_blocks:,} blocks"
-        return f"{type(self).__name__}({self._title()}: {shape})"
+        return f"{type(self).__name__}({self._title}: {shape})"
 
-    @abstractmethod
-    def _title(self) -> str:
-        """What the rows come from, for a person."""
-
-    @property
-    @abstractmethod
-    def _starts(self) -> NDArray[np.int64]:
-        """First row of each block, and the number of all rows."""
+    _starts: NDArray[np.int64]
+    """First row of each block, and the number of all rows."""
 
     @abstractmethod
     def _buffers(self, blocks: Sequence[int]) -> ReadBuffers:
