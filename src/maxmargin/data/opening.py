@@ -13,9 +13,12 @@ import numpy as np
 
 from maxmargin.data.byte_sizes import byte_count
 from maxmargin.data.formats import FORMATS, format_by_ending
+from maxmargin.data.formats.array_files import ArrayFileInput
+from maxmargin.data.formats.arrow_files import ArrowInput
 from maxmargin.data.formats.batches import check_bytes
 from maxmargin.data.formats.inputs import Input, IterableInput, Reading, ReadProgress
 from maxmargin.data.sources.block_files import BlockFileSource, FileSource
+from maxmargin.data.sources.plain_arrays import ArrayFileSource, plain_matrices
 from maxmargin.data.sources.pulled import PulledSource
 from maxmargin.errors import DataError, DataTypeError, ParameterError, unknown_name
 
@@ -118,9 +121,6 @@ def open(  # noqa: A001 - the name is the public one, and is used as maxmargin.o
         _refuse("CSV text", labels=labels)
         rows = CsvInput(paths, how)
     elif chosen == "numpy":
-        from maxmargin.data.formats.array_files import ArrayFileInput
-        from maxmargin.data.sources.plain_arrays import ArrayFileSource, plain_matrices
-
         _refuse("NumPy files", label=label)
         rows = ArrayFileInput(paths, how, labels)
         plain = plain_matrices(paths)
@@ -129,8 +129,6 @@ def open(  # noqa: A001 - the name is the public one, and is used as maxmargin.o
         if plain is not None and columns in (None, plain[0].n_columns):
             return ArrayFileSource(rows, plain, block_bytes)
     else:
-        from maxmargin.data.formats.arrow_files import ArrowInput
-
         _refuse("Parquet and Arrow files", labels=labels)
         rows = ArrowInput(paths, how, chosen == "parquet")
     return FileSource(rows, block_bytes, cache, progress)

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from maxmargin._types import Labels, Rows, Vector
-from maxmargin.data.formats.block_format import SUFFIX, BlockEntry, BlockIndex, read_index
+from maxmargin.data.formats.block_format import SUFFIX, BlockIndex, read_index
 from maxmargin.data.formats.block_writer import write_blocks
 from maxmargin.data.formats.inputs import Input, ReadProgress
 from maxmargin.data.formats.read_buffers import ReadBuffers
@@ -122,50 +122,49 @@ class BlockFileSource(StoredSource):
             columns=np.empty(entries if index.sparse else 0, dtype=np.int32),
             labels=np.empty(8 * rows, dtype=np.uint8),
             y=np.empty(rows),
-            weight=np.ones(rows),
+            weights=np.ones(rows),
         )
 
     def _read(self, k: int, buffers: ReadBuffers) -> tuple[Block, int]:
         index = self._index
-        block, memory = index.blocks[k], buffers.memory
-        crc = 0
-        for name, kind, count, offset in block.sections(index)[:3]:
-            crc = self._fill(k, memory[name][:count], buffers, offset, kind, crc)
-        if crc != block.crc_rows:
-            raise self._damaged(k)
-        if index.column_shift:
-            columns = memory["columns"][: block.entries]
-            np.add(columns, np.int32(index.column_shift), out=columns)
+        block = index.blocks[k]
+        starts, columns, values = self._sections(k, buffers, slice(3), block.crc_rows)
+        rows: Rows = values if index.sparse else values.reshape(block.rows, index.n_features)
+        if index.sparse:
+            if index.column_shift:
+                np.add(columns, np.int32(index.column_shift), out=columns)
+            rows = sparse.csr_matrix((block.rows, index.n_features), dtype=values.dtype)
+            rows.data, rows.indices, rows.indptr = values, columns, starts  # the constructor would look through them
+            rows.has_sorted_indices = rows.has_canonical_format = True
         codes, weight = self._read_labels(k, buffers)
         y: Labels
         if codes.dtype == np.float64:
             y = codes
         elif index.labels.kind in ("number", "none"):
-            y = np.take(index.labels.labels, codes, out=memory["y"][: block.rows])
+            y = np.take(index.labels.labels, codes, out=buffers.memory["y"][: block.rows])
         else:
             y = index.labels.labels[codes]
-        return Block(_rows(block, index, memory), y, weight, self.span(k)[0]), block.end(index) - block.offset
+        return Block(rows, y, weight, self.span(k)[0]), block.end(index) - block.offset
 
     def _read_labels(self, k: int, buffers: ReadBuffers) -> tuple[NDArray[Any], Vector]:
         """Codes, or numbers where there are no codes, and weights of block k; the rows are not read."""
-        index = self._index
-        block = index.blocks[k]
-        (_, kind, count, offset), (_, weight_kind, weights, weight_offset) = block.sections(index)[3:]
-        codes = buffers.memory["labels"][: count * np.dtype(kind).itemsize].view(kind)
-        crc = self._fill(k, codes, buffers, offset, kind, 0)
-        weight = buffers.memory["weight"][: block.rows]
-        if weights:
-            crc = self._fill(k, weight, buffers, weight_offset, weight_kind, crc)
-        if crc != block.crc_labels:
-            raise self._damaged(k)
-        return codes, weight
+        block = self._index.blocks[k]
+        codes, _ = self._sections(k, buffers, slice(3, 5), block.crc_labels)
+        return codes, buffers.memory["weights"][: block.rows]  # ones, where none are in the file
 
-    def _fill(self, k: int, target: NDArray[Any], buffers: ReadBuffers, offset: int, kind: str, crc: int) -> int:
-        """Read numbers of block k; return the checksum continued."""
-        try:
-            return buffers.fill(target, self.path, offset, np.dtype(kind), crc)
-        except EOFError:
-            raise self._damaged(k) from None
+    def _sections(self, k: int, buffers: ReadBuffers, wanted: slice, known_crc: int) -> list[NDArray[Any]]:
+        """Read sections of block k; an error where the file ends, or the checksum is not the known one."""
+        path, index, crc, read = self.path, self._index, 0, []
+        for name, kind, count, offset in index.blocks[k].sections(index)[wanted]:
+            memory = buffers.memory[name]
+            read.append(memory[: count * np.dtype(kind).itemsize].view(kind) if name == "labels" else memory[:count])
+            try:
+                crc = buffers.fill(read[-1], path, offset, np.dtype(kind), crc)
+            except EOFError:
+                raise self._damaged(k) from None
+        if crc != known_crc:
+            raise self._damaged(k)
+        return read
 
     def _damaged(self, k: int) -> DataError:
         first, last = self.span(k)
@@ -197,21 +196,6 @@ class BlockFileSource(StoredSource):
         if not self._index.weighted:
             return np.broadcast_to(np.float64(1.0), self.n_rows)
         return self._collected(np.float64, lambda _, weight: weight)
-
-
-def _rows(block: BlockEntry, index: BlockIndex, memory: dict[str, NDArray[Any]]) -> Rows:
-    values = memory["values"][: block.entries]
-    if not index.sparse:
-        return values.reshape(block.rows, index.n_features)
-    rows = sparse.csr_matrix((block.rows, index.n_features), dtype=values.dtype)
-    # Given to the constructor, they would be looked through.
-    rows.data, rows.indices, rows.indptr = (
-        values,
-        memory["columns"][: block.entries],
-        memory["starts"][: block.rows + 1],
-    )
-    rows.has_sorted_indices = rows.has_canonical_format = True
-    return rows
 
 
 class FileSource(BlockFileSource):
