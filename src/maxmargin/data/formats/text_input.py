@@ -23,6 +23,7 @@ from maxmargin.data.formats.batches import RowBatch
 from maxmargin.data.formats.inputs import InputFiles, Reading
 from maxmargin.data.formats.text_file import TextFile
 from maxmargin.data.formats.text_labels import TextLabels
+from maxmargin.data.labels import no_codes
 
 PIECE_BYTES = 4 << 20  # of text for each thread: its rows stay in the outer caches until they are written
 _SPARE = 9  # eighths of a piece that there is room for: the next one may be a line longer
@@ -85,10 +86,7 @@ class TextInput(InputFiles):
                 edges = _line_edges(file, file.consumed, self._threads)
                 tasks = [self._task(file, k, begin, end) for k, (begin, end) in enumerate(edges)]
                 for (begin, _), piece in zip(edges, run_together(tasks, brief=True) if tasks else [], strict=True):
-                    for line, problem in piece.bad:
-                        self._leave_out(f"{file.path}, line {lines + line + 1}: {problem}")
-                    if piece.done.rows:
-                        yield from self._labelled(file, piece, lines, begin)
+                    yield from self._usable(file, piece, lines, begin)
                     lines += piece.done.lines
                     file.consumed = piece.done.at
 
@@ -142,24 +140,26 @@ class TextInput(InputFiles):
             done = done._replace(at=after, lines=done.lines + 1)
         return _Piece(space, done, bad)
 
-    def _labelled(self, file: TextFile, piece: _Piece, lines: int, begin: int) -> Iterator[RowBatch]:
-        """The rows of a piece with codes for their labels; those whose label cannot be used are left out."""
-        batch = self._batch(piece.space, piece.done)
-        if not self.has_labels:
-            yield batch
-            return
-        begins, ends = piece.space.label_begin[: piece.done.rows], piece.space.label_end[: piece.done.rows]
+    def _usable(self, file: TextFile, piece: _Piece, lines: int, begin: int) -> Iterator[RowBatch]:
+        """The rows of a piece with codes for their labels, but those that are left out, which are told line by line."""
+        space, n_rows = piece.space, piece.done.rows
+        begins, ends = space.label_begin[:n_rows], space.label_end[:n_rows]
+        bad = [(lines + line + 1, problem) for line, problem in piece.bad]
 
-        def where(row: int) -> str:
-            return f"{file.path}, line {lines + file.lines_between(begin, int(begins[row])) + 1}"
+        def line_of(row: int) -> int:
+            return lines + file.lines_between(begin, int(begins[row])) + 1
 
-        parts = self._labels.encode(file.text, begins, ends, where)
-        refused = self._labels.refused(parts[0])
-        for row, words in refused:
-            self._leave_out(f"{where(row)}: {words}")
-        first, *others = batch.labelled(parts)
-        yield from first.without([row for row, _ in refused])
-        yield from others
+        parts, refused = [no_codes(n_rows)], []
+        if n_rows and self.has_labels:
+            parts = self._labels.encode(file.text, begins, ends, lambda row: f"{file.path}, line {line_of(row)}")
+            refused = self._labels.refused(parts[0])
+            bad += [(line_of(row), problem) for row, problem in refused]
+        for line, problem in sorted(bad):
+            self._leave_out(f"{file.path}, line {line}: {problem}")
+        if n_rows:
+            first, *others = self._batch(space, piece.done).labelled(parts)
+            yield from first.without([row for row, _ in refused])
+            yield from others
 
 
 def _line_edges(file: TextFile, begin: int, count: int) -> list[tuple[int, int]]:
