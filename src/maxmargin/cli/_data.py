@@ -20,7 +20,7 @@ from maxmargin.errors import DataError, ParameterError, label_in_words
 
 if TYPE_CHECKING:
     from maxmargin._types import Labels, Rows
-    from maxmargin.data.batches import ReadProgress
+    from maxmargin.data.formats.inputs import ReadProgress
 
 _SECONDS_BETWEEN_LINES = 2.0
 _PANEL = "Data"

@@ -1,18 +1,33 @@
-"""A text file as whole lines, a bufferful at a time, in memory that is used again."""
+"""A text file as whole lines, a bufferful at a time, in memory that is used again; and what numbers in it look like."""
 
 from __future__ import annotations
 
+import math
 import os
+import re
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin.data.compressed import ByteStream
+from maxmargin.data.formats.compressed import ByteStream
 from maxmargin.errors import DataError
 
 LONGEST_LINE = 1 << 30
+NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+NOT_FINITE = (b"nan", b"inf", b"infinity")
+LONE_RETURN = "found a carriage return within the line; lines must end in LF or CRLF. Convert the line ends."
 _UTF8_MARK = b"\xef\xbb\xbf"
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+
+
+def beyond(number: bytes | float, dtype: np.dtype[Any]) -> str | None:
+    """What to say of a decimal number that is not finite in a type; None where it is."""
+    with np.errstate(over="ignore"):
+        if math.isfinite(dtype.type(float(number))):
+            return None
+    wider = '; dtype="float64" holds more' if math.isfinite(float(number)) else ""
+    return f"is beyond {dtype}{wider}. Scale the feature."
 
 
 class TextFile:
@@ -36,8 +51,7 @@ class TextFile:
     def _hold(self, size: int) -> None:
         """Memory for `size` bytes and a line feed behind them, with what is in the old one."""
         buffer = bytearray(size + 1)
-        if self._filled:
-            buffer[: self._filled] = self._buffer[: self._filled]
+        buffer[: self._filled] = self._buffer[: self._filled]
         self._buffer = buffer
         self.text: NDArray[np.uint8] = np.frombuffer(buffer, dtype=np.uint8)
 

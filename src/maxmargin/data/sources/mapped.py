@@ -5,36 +5,32 @@ from __future__ import annotations
 import hashlib
 import itertools
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from maxmargin._types import RowIndex, Rows
 from maxmargin.data.arrays import as_rows, count_rows
-from maxmargin.data.derived import DerivedSource, combined
 from maxmargin.data.finite import first_not_finite
-from maxmargin.data.pulled import PulledSource
 from maxmargin.data.source import Block
+from maxmargin.data.sources.pulled import DerivedSource, PulledSource, combined
 from maxmargin.errors import DataError, ParameterError
 
 _TRACED_ROWS = 16
 _SMALL_BYTES = 4 << 20  # of a block, below which there is nothing to be gained by parts
 
 
-class Transformer(Protocol):
-    """A feature map."""
+class HasTransform(Protocol):
+    """A feature map, of whatever kind."""
 
     def transform(self, X: Rows) -> Rows:
         """Features of the rows of X."""
 
 
-class _Place(NamedTuple):
-    """Rows `first` to `last - 1` of a block of the source underneath."""
-
-    number: int
-    first: int
-    last: int
+_Part: TypeAlias = tuple[int, int, int]
+"""The number of a block of the source underneath, and of its first row, and of the first behind its last."""
 
 
 class MappedBuffers:
@@ -44,12 +40,7 @@ class MappedBuffers:
         self.below = below
         self.number: int | None = None
         self.block: Block | None = None
-        self._expanded = expanded
-
-    @property
-    def n_bytes(self) -> int:
-        """Bytes of memory for such a block, and for a part of it when that is expanded."""
-        return int(self.below.n_bytes) + self._expanded
+        self.n_bytes = int(below.n_bytes) + expanded
 
     def close(self) -> None:
         """Close the files."""
@@ -59,7 +50,7 @@ class MappedBuffers:
 class MappedSource(DerivedSource):
     """The rows of `source` as `feature_map` makes them; each block is expanded when it is read."""
 
-    def __init__(self, source: PulledSource, feature_map: Transformer):
+    def __init__(self, source: PulledSource, feature_map: HasTransform):
         if not callable(getattr(feature_map, "transform", None)):
             raise ParameterError(f"feature_map must have a method transform(X), got {type(feature_map).__name__}.")
         super().__init__(source)
@@ -69,61 +60,62 @@ class MappedSource(DerivedSource):
         return f"{self.source!r}.map({self.feature_map!r})"
 
     @cached_property
-    def _places(self) -> list[_Place]:
+    def _parts(self) -> list[_Part]:
         """The blocks: those of the source underneath, in parts that expanded are no larger than a whole one was."""
         given = _n_bytes(self.source.block(0).X[:_TRACED_ROWS])
         made, n_rows = _n_bytes(self._trace), count_rows(self._trace)
-        places = []
+        parts: list[_Part] = []
         for number in range(self.source.n_blocks):
             first, last = self.source.span(number)
             most = max(_SMALL_BYTES, (last - first) * given // n_rows)
             n_parts = min(last - first, -(-(last - first) * made // (n_rows * most)))
             edges = np.linspace(0, last - first, max(1, n_parts) + 1).astype(int).tolist()
-            places += [_Place(number, begin, end) for begin, end in itertools.pairwise(edges)]
-        return places
+            parts += [(number, begin, end) for begin, end in itertools.pairwise(edges)]
+        return parts
 
     @property
     def n_bytes(self) -> int:
         """About how many bytes all rows would take in memory when they are expanded."""
-        return self.n_rows * _n_bytes(self._trace) // count_rows(self._trace)
+        return int(self.n_rows) * _n_bytes(self._trace) // count_rows(self._trace)
 
     @property
     def n_blocks(self) -> int:
         """Number of blocks in a pass."""
-        return len(self._places)
+        return len(self._parts)
 
     def span(self, k: int) -> tuple[int, int]:
         """First row of block k, and the first after it."""
-        number, first, last = self._places[k]
+        number, first, last = self._parts[k]
         begin = self.source.span(number)[0]
         return begin + first, begin + last
 
     def shuffled(self, rng: np.random.Generator) -> RowIndex:
         """All blocks in random order, the parts of one block underneath next to each other, so that it is read once."""
-        underneath = np.array([place.number for place in self._places])
+        underneath = np.array([number for number, _, _ in self._parts])
         order: RowIndex = np.lexsort((rng.random(self.n_blocks), rng.permutation(self.source.n_blocks)[underneath]))
         return order
 
     def block(self, k: int) -> Block:
         """Block k, expanded."""
-        return self._expanded(self._places[k], self.source.block(self._places[k].number))
+        return self._expanded(self._parts[k], self.source.block(self._parts[k][0]))
 
     def buffers(self) -> MappedBuffers:
         """Memory for a block of the source underneath."""
-        most = max(place.last - place.first for place in self._places)
+        most = max(last - first for _, first, last in self._parts)
         return MappedBuffers(self.source.buffers(), most * _n_bytes(self._trace) // count_rows(self._trace))
 
     def read(self, k: int, buffers: MappedBuffers) -> Block:
         """Block k, expanded; valid until the next read into the same buffers."""
-        place = self._places[k]
-        if buffers.number != place.number or buffers.block is None:
+        number, *_ = part = self._parts[k]
+        if buffers.number != number or buffers.block is None:
             buffers.number = None  # for whoever goes on after an error
-            buffers.block = self.source.read(place.number, buffers.below)
-            buffers.number = place.number
-        return self._expanded(place, buffers.block)
+            buffers.block = self.source.read(number, buffers.below)
+            buffers.number = number
+        return self._expanded(part, buffers.block)
 
-    def _expanded(self, place: _Place, block: Block) -> Block:
-        rows, start = slice(place.first, place.last), block.start + place.first
+    def _expanded(self, part: _Part, block: Block) -> Block:
+        _, first, last = part
+        rows, start = slice(first, last), block.start + first
         return Block(self._features(block.X[rows], start), block.y[rows], block.weight[rows], start)
 
     def _features(self, rows: Rows, start: int) -> Rows:
@@ -156,11 +148,9 @@ class MappedSource(DerivedSource):
 
     def fingerprint(self) -> str:
         """That of the rows, and of what the map makes of the first of them."""
-        X = self._trace
-        parts = (X.data, X.indices, X.indptr) if sparse.issparse(X) else (X,)
         digest = hashlib.sha256()
-        for part in parts:
-            digest.update(np.ascontiguousarray(part).data)
+        for array in _arrays(self._trace):
+            digest.update(np.ascontiguousarray(array).data)
         return combined(self.source.fingerprint(), self.n_features, digest.hexdigest())
 
 
@@ -175,6 +165,10 @@ def _check_finite(X: Rows, start: int) -> None:
         )
 
 
+def _arrays(X: Rows) -> list[NDArray[Any]]:
+    """The arrays that rows consist of."""
+    return [X.data, X.indices, X.indptr] if sparse.issparse(X) else [X]
+
+
 def _n_bytes(X: Rows) -> int:
-    """Bytes of the arrays of some rows."""
-    return int(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes if sparse.issparse(X) else X.nbytes)
+    return sum(int(array.nbytes) for array in _arrays(X))

@@ -1,4 +1,4 @@
-"""Rows of a source written to a file, one block after the other; the other half of `opening`.
+"""Rows of a source written to a file, one block after the other; the other half of `opening`. And LIBSVM text repaired.
 
     .csv                 label first, then one column a feature, with a header
     .parquet, .arrow     likewise, in `arrow_files`
@@ -12,30 +12,35 @@ the label 0 in LIBSVM text, which needs one. Numbers are written as short as the
 
 from __future__ import annotations
 
+import io
 import re
-from collections.abc import Iterable, Iterator
-from typing import IO, Any, BinaryIO
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, BinaryIO
 
 import numpy as np
 from scipy import sparse
 
 from maxmargin._types import Rows, Vector
-from maxmargin.data.compressed import compressing
+from maxmargin.data.formats import FORMATS
+from maxmargin.data.formats.compressed import ByteStream, compressing
 from maxmargin.data.source import Block
 from maxmargin.errors import DataError, unknown_name
 
 _NO_WORD = re.compile(r"^$|[\s:#]")
 TEXTS = ("libsvm", "csv")
-WRITTEN = (*TEXTS, "parquet", "arrow", "numpy", "blocks")
 
 
 def write_rows(source: Any, file: BinaryIO, kind: str, ending: str = "") -> None:
     """Write all rows of a source to an open file, text compressed as the ending of its name says."""
     if kind in TEXTS:
+        lines = _csv_lines(source) if kind == "csv" else _libsvm_lines(source)
         with compressing(file, ending) as text:
-            _write_text(text, _csv_lines(source) if kind == "csv" else _libsvm_lines(source))
+            for line in lines:  # not every compressor takes several at once
+                text.write(f"{line}\n".encode())
     elif kind in ("parquet", "arrow"):
-        from maxmargin.data.arrow_files import write_table
+        from maxmargin.data.formats.arrow_files import write_table
 
         _refuse_weights(source.weight)
         write_table(source, file, parquet=kind == "parquet")
@@ -44,11 +49,7 @@ def write_rows(source: Any, file: BinaryIO, kind: str, ending: str = "") -> None
     elif kind == "blocks":
         source.write_blocks(file)
     else:
-        raise unknown_name("format", kind, WRITTEN)
-
-
-def _libsvm_lines(source: Any) -> Iterator[str]:
-    return (line for block in _blocks(source) for line in libsvm_lines(block, source.has_labels))
+        raise unknown_name("format", kind, FORMATS)
 
 
 def _blocks(source: Any) -> Iterator[Block]:
@@ -65,18 +66,14 @@ def _refuse_weights(weight: Vector) -> None:
         )
 
 
-def libsvm_lines(block: Block, has_labels: bool) -> Iterator[str]:
-    """One line a row."""
-    X = sparse.csr_matrix(block.X)
-    values, columns, starts = _shortest(X.data), (X.indices + 1).tolist(), X.indptr.tolist()
-    for i, label in enumerate(_labels(block, has_labels)):
-        first, last = starts[i], starts[i + 1]
-        pairs = [
-            f"{column}:{value}"
-            for column, value in zip(columns[first:last], values[first:last], strict=True)
-            if value != "0"
-        ]
-        yield " ".join([_libsvm_word(label), *pairs])
+def _libsvm_lines(source: Any) -> Iterator[str]:
+    for block in _blocks(source):
+        X = sparse.csr_matrix(block.X)
+        values, columns, starts = _shortest(X.data), (X.indices + 1).tolist(), X.indptr.tolist()
+        for i, label in enumerate(_labels(block, source.has_labels)):
+            row = slice(starts[i], starts[i + 1])
+            pairs = zip(columns[row], values[row], strict=True)
+            yield " ".join([_libsvm_word(label), *(f"{column}:{value}" for column, value in pairs if value != "0")])
 
 
 def _labels(block: Block, has_labels: bool) -> list[Any]:
@@ -91,12 +88,6 @@ def _csv_lines(source: Any) -> Iterator[str]:
         X: Rows = block.X.toarray() if sparse.issparse(block.X) else block.X
         for label, row in zip(_labels(block, source.has_labels), X, strict=True):
             yield ",".join([*([_csv_word(label)] if first else []), *_shortest(row)])
-
-
-def _write_text(file: IO[bytes], lines: Iterable[str]) -> None:
-    for line in lines:
-        file.write(line.encode())
-        file.write(b"\n")
 
 
 def _write_arrays(file: BinaryIO, source: Any) -> None:
@@ -114,18 +105,13 @@ def _write_arrays(file: BinaryIO, source: Any) -> None:
 
 def _shortest(values: Any) -> list[str]:
     """Numbers with the fewest digits that still tell them from their neighbours; 1 in place of 1.0."""
-    digits = 9 if values.dtype == np.float32 else 17
-    return [_digits(value, digits) for value in values.tolist()]
+    digits = ".9g" if values.dtype == np.float32 else ""
+    return [_word(value, digits) for value in values.tolist()]
 
 
-def _digits(value: float, most: int) -> str:
-    if value.is_integer() and abs(value) < 1e15:
-        return str(int(value))
-    return f"{value:.{most}g}" if most < 17 else repr(value)
-
-
-def _word(label: Any) -> str:
-    return str(int(label)) if isinstance(label, float) and label.is_integer() and abs(label) < 1e15 else str(label)
+def _word(value: Any, digits: str = "") -> str:
+    whole = isinstance(value, float) and value.is_integer() and abs(value) < 1e15
+    return str(int(value)) if whole else format(value, digits)
 
 
 def _libsvm_word(label: Any) -> str:
@@ -144,3 +130,29 @@ def _csv_word(label: Any) -> str:
         raise DataError("an empty label cannot be told from a missing one in CSV. Name the label, or write .npz.")
     needs = any(sign in word for sign in ',";\t\n')
     return '"' + word.replace('"', '""') + '"' if needs else word
+
+
+def sorted_lines(path: Path) -> Iterator[bytes]:
+    """The lines of a file with increasing columns; a column that is given twice is an error, for nobody knows which."""
+    with io.BufferedReader(ByteStream(path)) as file:
+        for number, line in enumerate(file, start=1):
+            text, hash_sign, comment = line.rstrip(b"\r\n").partition(b"#")
+            words = text.split()
+            pairs = sorted((_column(word, path, number), word) for word in words[1:])
+            for (before, _), (column, word) in pairwise(pairs):
+                if before == column:
+                    raise DataError(f"{path}, line {number}: column {column} is given twice, as {word.decode()!r}.")
+            yield (
+                b" ".join([*words[:1], *(word for _, word in pairs)]) + (b" #" + comment if hash_sign else b"") + b"\n"
+            )
+
+
+def _column(word: bytes, path: Path, number: int) -> int:
+    if word.startswith(b"qid:"):
+        return -1
+    try:
+        return int(word.partition(b":")[0])
+    except ValueError:
+        raise DataError(
+            f"{path}, line {number}: found {word.decode(errors='replace')!r} where index:value is expected."
+        ) from None

@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from maxmargin.data.batches import Batch, Found
-from maxmargin.data.input_files import BadRows, InputFiles
-from maxmargin.data.labels import NO_LABELS, ArrayLabels, no_codes
+from maxmargin.data.formats.batches import RowBatch
+from maxmargin.data.formats.inputs import InputFiles, Reading, column_called
+from maxmargin.data.formats.text_file import beyond
+from maxmargin.data.labels import ArrayLabels, no_codes
 from maxmargin.errors import DataError, MissingExtraError
 
 _BATCH_BYTES = 16 << 20
@@ -27,42 +28,29 @@ _PIECE_BYTES = 64 << 20  # of a table at a time: pieces of few rows would be not
 class ArrowInput(InputFiles):
     """Rows of Parquet or Arrow IPC files: numbers in all columns but the one with the label, if there is one."""
 
-    def __init__(
-        self,
-        paths: Sequence[Path],
-        dtype: np.dtype[Any],
-        label: str | int | None,
-        skip_bad_rows: int,
-        parquet: bool,
-    ):
-        super().__init__(paths, f"arrow {dtype} {label!r} {skip_bad_rows}", label is not None)
-        self._dtype = dtype
-        self._label = label
-        self._skip_bad_rows = skip_bad_rows
+    _labels: ArrayLabels
+
+    def __init__(self, paths: Sequence[Path], how: Reading, parquet: bool):
+        settings = f"arrow {how.dtype} {how.label!r} {how.skip_bad_rows}"
+        super().__init__(paths, how, settings, how.label is not None)
         self._parquet = parquet
 
-    def batches(self) -> Iterator[Batch]:
+    def batches(self) -> Iterator[RowBatch]:
         """All rows, one file after the other, with the same columns."""
-        self.begin()
-        self._bad, self._labels = BadRows(self._skip_bad_rows), ArrayLabels()
-        names: list[str] | None = None
-        for number, path in enumerate(self.paths):
-            row = 0
-            for table in self._tables(path):
-                if names not in (None, table.schema.names):
-                    raise DataError(f"{path}: found columns {table.schema.names}, the files before had {names}.")
-                names = table.schema.names
-                step = _rows_at_a_time(len(names))
-                for first in range(0, table.num_rows, step):
-                    part = table.slice(first, step)
-                    yield self._batch(part, row, path)
-                    row += part.num_rows
-            self.file_done(number)
+        self._names: list[str] | None = None
+        return super().batches()
 
-    def found(self) -> Found:
-        """The labels met, and the rows left out."""
-        labels = self._labels.table() if self.has_labels else NO_LABELS
-        return Found(labels, 0, tuple(self._bad.messages))
+    def _rows_of(self, number: int) -> Iterator[RowBatch]:
+        path, row = self.paths[number], 0
+        for table in self._tables(path):
+            if self._names not in (None, table.schema.names):
+                raise DataError(f"{path}: found columns {table.schema.names}, the files before had {self._names}.")
+            self._names = table.schema.names
+            step = _rows_at_a_time(table.num_columns)
+            for first in range(0, table.num_rows, step):
+                part = table.slice(first, step)
+                yield self._batch(part, row, path)
+                row += part.num_rows
 
     def _tables(self, path: Path) -> Iterator[Any]:
         """Record batches of a file, which note how far it was read."""
@@ -74,7 +62,7 @@ class ArrowInput(InputFiles):
                     rows = 0
                     for table in file.iter_batches(batch_size=_rows_at_a_time(len(file.schema_arrow))):
                         rows += table.num_rows
-                        self.at(size * rows // file.metadata.num_rows)
+                        self._at(size * rows // file.metadata.num_rows)
                         yield table
                 return
             with pyarrow.memory_map(str(path)) as mapped:
@@ -83,37 +71,39 @@ class ArrowInput(InputFiles):
                 except pyarrow.ArrowInvalid:  # the other of the two formats has no end mark
                     mapped.seek(0)
                     for table in ipc.open_stream(mapped):
-                        self.at(mapped.tell())
+                        self._at(mapped.tell())
                         yield table
                     return
                 for k in range(reader.num_record_batches):
-                    self.at(size * (k + 1) // reader.num_record_batches)
+                    self._at(size * (k + 1) // reader.num_record_batches)
                     yield reader.get_batch(k)
         except (pyarrow.ArrowException, OSError) as error:
             raise DataError(f"{path} cannot be read ({error}). Is it complete, and of the format named?") from None
 
-    def _batch(self, table: Any, first: int, path: Path) -> Batch:
+    def _batch(self, table: Any, first: int, path: Path) -> RowBatch:
         """Rows of a table that begins with row `first` of the file, less those that cannot be used."""
         names = table.schema.names
-        label = self._label_column(names, path)
+        label = column_called(self.how.label, names, str(path))
         features = [place for place in range(len(names)) if place != label]
         where = f"{path}, rows {first} to {first + table.num_rows - 1}"
-        X = np.empty((table.num_rows, len(features)), dtype=self._dtype)
-        for column, place in enumerate(features):
-            with np.errstate(over="ignore"):  # what becomes infinite is found and named below
+        X = np.empty((table.num_rows, len(features)), dtype=self.how.dtype)
+        with np.errstate(over="ignore"):  # what becomes infinite is found and named below
+            for column, place in enumerate(features):
                 X[:, column] = self._numbers(table.column(place), names[place], where)
         fine = np.isfinite(X).all(axis=1)
         if label >= 0:
-            fine &= _is_label(table.column(label))
+            labels = _values(table.column(label))
+            fine &= _values(table.column(label).is_valid())
+            fine &= np.isfinite(labels) if labels.dtype.kind == "f" else True
         rows = np.flatnonzero(fine)
         for row in np.flatnonzero(~fine).tolist():
-            self._bad.add(f"{path}, row {first + row}: {self._problem(table, row, label)}")
+            self._leave_out(f"{path}, row {first + row}: {self._problem(table, row, label)}")
         if len(rows) < len(X):
             X = X[rows]
         codes = no_codes(len(X))
         if label >= 0:
             codes = self._labels.encode(_values(table.column(label).take(rows)), where)
-        return Batch(X, None, None, codes, n_columns=len(features))
+        return RowBatch(X, None, None, codes, n_columns=len(features))
 
     def _numbers(self, column: Any, name: str, where: str) -> NDArray[Any]:
         """Numbers of a column, NaN where it is null."""
@@ -133,25 +123,12 @@ class ArrowInput(InputFiles):
             if not value.is_valid:
                 return f"{what} is null. Fill it in, or leave the row out."
             number = value.as_py()
-            with np.errstate(over="ignore"):
-                if isinstance(number, float) and not np.isfinite(np.float64(number)):
-                    return f"{what} is {number}; it must be finite. Fill it in, or leave the row out."
-                if place != label and not np.isfinite(self._dtype.type(number)):
-                    beyond = f'beyond {self._dtype}; dtype="float64" holds more'
-                    return f"{what} has {number}, which is {beyond}. Scale the feature."
+            if isinstance(number, float) and not np.isfinite(number):
+                return f"{what} is {number}; it must be finite. Fill it in, or leave the row out."
+            too_large = None if place == label else beyond(number, self.how.dtype)
+            if too_large is not None:
+                return f"{what} has {number}, which {too_large}"
         raise AssertionError("a row without a problem was refused")
-
-    def _label_column(self, names: list[str], path: Path) -> int:
-        """Place of the label; -1 where there is none."""
-        if self._label is None:
-            return -1
-        if isinstance(self._label, str):
-            if self._label not in names:
-                raise DataError(f"{path}: no column is called {self._label!r}. Found: {', '.join(map(repr, names))}.")
-            return names.index(self._label)
-        if not -len(names) <= self._label < len(names):
-            raise DataError(f"{path}: label={self._label}, but there are {len(names)} columns, counted from 0.")
-        return self._label % len(names)
 
 
 def _packages() -> tuple[Any, Any, Any]:
@@ -199,10 +176,3 @@ def _rows_at_a_time(columns: int) -> int:
 def _values(column: Any) -> NDArray[Any]:
     values: NDArray[Any] = column.to_numpy(zero_copy_only=False)
     return values
-
-
-def _is_label(column: Any) -> NDArray[np.bool_]:
-    """Which labels are there, and finite where they are numbers."""
-    there = _values(column.is_valid())
-    values = _values(column)
-    return np.asarray(there & np.isfinite(values)) if values.dtype.kind == "f" else there

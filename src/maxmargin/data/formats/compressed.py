@@ -8,9 +8,9 @@ import io
 import lzma
 import os
 import zlib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import IO, Any, BinaryIO
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from typing import Any, BinaryIO
 
 from maxmargin.errors import DataError, MissingExtraError
 
@@ -21,29 +21,32 @@ ENDINGS = (".gz", ".bz2", ".xz", ".zst")
 """Of names that say how a text is compressed."""
 
 
-class ByteStream:
+class ByteStream(io.RawIOBase):
     """A file as the bytes that were compressed into it; `position` counts the bytes on disk."""
 
     def __init__(self, path: str | os.PathLike[str]):
+        self._files = ExitStack()  # before anything can fail: whatever is opened is closed with this object
         self.path = os.fspath(path)
         self._raw = open(path, "rb", buffering=0)  # noqa: SIM115 - closed by close()
-        try:
-            self._stream = _uncompressed(self._raw)
-        except BaseException:  # a missing extra must not leave the file open
-            self._raw.close()
-            raise
+        self._files.callback(self._raw.close)
+        self._stream = _uncompressed(self._raw)
+        self._files.callback(self._stream.close)
 
     @property
     def position(self) -> int:
         """Bytes taken from the disk so far."""
         return self._raw.tell()
 
-    def readinto(self, view: memoryview) -> int:
-        """Fill `view` as far as bytes are at hand; 0 at the end of the file."""
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill `buffer` as far as bytes are at hand; 0 at the end of the file."""
         if self._stream is self._raw:
-            return self._raw.readinto(view) or 0
+            return self._raw.readinto(buffer) or 0
         try:
-            return self._stream.readinto(view) or 0
+            return self._stream.readinto(buffer) or 0
         except EOFError:
             raise DataError(
                 f"{self.path}: the compressed file ends in the middle, after {self.position:,} bytes. Copy it again."
@@ -53,8 +56,8 @@ class ByteStream:
 
     def close(self) -> None:
         """Close the file."""
-        self._stream.close()
-        self._raw.close()
+        self._files.close()
+        super().close()
 
 
 def _uncompressed(raw: io.FileIO) -> io.RawIOBase | io.BufferedIOBase:
@@ -74,13 +77,12 @@ class _Zstandard(io.RawIOBase):
 
     def __init__(self, raw: io.FileIO):
         self._raw = raw
-        self._new_frame = _zstandard_frame()
+        self._new_frame, _ = _zstandard()
         self._frame: Any = None
         self._ready = memoryview(b"")
         self._left = b""
 
     def readable(self) -> bool:
-        """It is."""
         return True
 
     def readinto(self, buffer: Any) -> int:
@@ -107,48 +109,30 @@ class _Zstandard(io.RawIOBase):
         return count
 
 
-def _zstandard_frame() -> Callable[[], Any]:
-    """Makes an object that uncompresses one frame; from the standard library where it has one."""
+def _zstandard() -> tuple[Callable[[], Any], Callable[[BinaryIO], Any]]:
+    """What uncompresses one frame, and what compresses into a file; of the standard library where it has them."""
     try:
         from compression import zstd  # type: ignore[import-not-found] # Python 3.14 and newer
 
-        return zstd.ZstdDecompressor  # type: ignore[no-any-return] # likewise
+        return zstd.ZstdDecompressor, lambda file: zstd.ZstdFile(file, "wb")
     except ImportError:
         pass
     try:
         import zstandard
     except ImportError as error:
         raise MissingExtraError("zstandard", "files") from error
-    return lambda: zstandard.ZstdDecompressor().decompressobj()
+    return (
+        lambda: zstandard.ZstdDecompressor().decompressobj(),
+        lambda file: zstandard.ZstdCompressor().stream_writer(file, closefd=False),
+    )
 
 
-@contextmanager
-def compressing(file: BinaryIO, ending: str) -> Iterator[IO[bytes]]:
+def compressing(file: BinaryIO, ending: str) -> AbstractContextManager[Any]:
     """Where to write what is to be compressed into `file`, as the ending of its name says; `file` itself for others."""
-    if ending not in ENDINGS:
-        yield file
-        return
-    with _compressed(file, ending) as stream:
-        yield stream
-
-
-def _compressed(file: BinaryIO, ending: str) -> Any:
     if ending == ".gz":  # no name and no time in it: the same rows are the same bytes
         return gzip.GzipFile(filename="", fileobj=file, mode="wb", compresslevel=6, mtime=0)
     if ending == ".bz2":
         return bz2.BZ2File(file, "wb")
-    return lzma.LZMAFile(file, "wb") if ending == ".xz" else _zstandard_writer(file)
-
-
-def _zstandard_writer(file: BinaryIO) -> Any:
-    try:
-        from compression import zstd
-
-        return zstd.ZstdFile(file, "wb")
-    except ImportError:
-        pass
-    try:
-        import zstandard
-    except ImportError as error:
-        raise MissingExtraError("zstandard", "files") from error
-    return zstandard.ZstdCompressor().stream_writer(file, closefd=False)
+    if ending == ".xz":
+        return lzma.LZMAFile(file, "wb")
+    return nullcontext(file) if ending != ".zst" else _zstandard()[1](file)

@@ -29,10 +29,12 @@ import os
 import struct
 import zlib
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from maxmargin.data.labels import LabelTable
 from maxmargin.errors import DataError
@@ -40,6 +42,8 @@ from maxmargin.errors import DataError
 SUFFIX = ".blocks"
 MARK = b"maxmblk1"
 ALIGNMENT = 64
+ROW_BYTES = 20  # of a row beside its entries, in memory: 4 for its start, 8 for its label and 8 for its weight
+COLUMN_BYTES = 4
 _FOOTER = struct.Struct("<QQQ8s")
 _FORMAT, _VERSION = "maxmargin blocks", 1
 _AGAIN = "Copy it again from where it came, or delete it and read the data again."
@@ -89,10 +93,10 @@ class BlockIndex:
     skipped: tuple[str, ...]
     blocks: tuple[BlockEntry, ...]
 
-    @property
-    def n_rows(self) -> int:
-        """Rows in all blocks."""
-        return sum(block.rows for block in self.blocks)
+    @cached_property
+    def starts(self) -> NDArray[np.int64]:
+        """First row of each block, and the number of all rows."""
+        return np.cumsum([0, *(block.rows for block in self.blocks)], dtype=np.int64)
 
 
 def aligned(offset: int) -> int:

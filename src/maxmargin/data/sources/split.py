@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 
 from maxmargin._types import Labels, RowIndex, Vector
 from maxmargin.data.arrays import take_rows
-from maxmargin.data.derived import DerivedSource, combined
-from maxmargin.data.pulled import PulledSource
 from maxmargin.data.source import Block
+from maxmargin.data.sources.pulled import DerivedSource, PulledSource, combined
 from maxmargin.errors import DataError, ParameterError
 
 _FIRST, _SECOND, _STEP = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB), np.uint64(0x9E3779B97F4A7C15)
@@ -92,17 +91,14 @@ class SplitSource(DerivedSource):
 
     def block(self, k: int) -> Block:
         """Rows of this part from one block of the source underneath."""
-        return self._part(k, self.source.block(self._below(k)))
+        return self._part(k, self.source.block(int(self._blocks[0][k])))
 
     def read(self, k: int, buffers: Any) -> Block:
         """As `block`, read into `buffers` first."""
-        return self._part(k, self.source.read(self._below(k), buffers))
-
-    def _below(self, k: int) -> int:
-        return int(self._blocks[0][k])
+        return self._part(k, self.source.read(int(self._blocks[0][k]), buffers))
 
     def _part(self, k: int, block: Block) -> Block:
-        rows = np.flatnonzero(self._chosen(*self.source.span(self._below(k))))
+        rows = np.flatnonzero(self._chosen(*self.source.span(int(self._blocks[0][k]))))
         return Block(take_rows(block.X, rows), block.y[rows], block.weight[rows], self.span(k)[0])
 
     def _of_all(self, values: NDArray[Any]) -> NDArray[Any]:

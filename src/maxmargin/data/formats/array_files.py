@@ -6,7 +6,6 @@ a temporary directory first, which is removed at the end.
 
 from __future__ import annotations
 
-import shutil
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,10 +17,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from maxmargin._types import Labels
-from maxmargin.data.batches import Batch, Found, make_batch
-from maxmargin.data.input_files import InputFiles
-from maxmargin.data.labels import NO_LABELS, ArrayLabels, no_codes
-from maxmargin.data.temporary import TemporaryFolder
+from maxmargin.data.formats.batches import RowBatch, make_batch
+from maxmargin.data.formats.inputs import InputFiles, Reading
+from maxmargin.data.labels import ArrayLabels, no_codes
+from maxmargin.data.replacing import TemporaryFolder
 from maxmargin.errors import DataError, ParameterError
 
 _BATCH_BYTES = 16 << 20
@@ -30,44 +29,47 @@ _BATCH_BYTES = 16 << 20
 class ArrayFileInput(InputFiles):
     """Rows of .npy or .npz files; labels from as many other files, from one array, from the archives, or no labels."""
 
-    def __init__(self, paths: Sequence[Path], dtype: np.dtype[Any], labels: Any):
-        paths_of_labels = _paths_of_labels(labels, len(paths))
+    _labels: ArrayLabels
+
+    def __init__(self, paths: Sequence[Path], how: Reading, labels: Any):
+        self._paths_of_labels = _paths_of_labels(labels, len(paths))
+        self._given = None if labels is None or self._paths_of_labels is not None else np.asarray(labels)
+        # What the labels add to the name of a cached file.
+        words = "" if self._given is None else str(zlib.crc32(repr(self._given.tolist()).encode()))
         has_labels = labels is not None or _has_labels(paths[0])
-        settings = f"arrays {dtype} {_text_of(labels, paths_of_labels)}"
-        super().__init__([*paths, *(paths_of_labels or [])], settings, has_labels)
-        self._files = list(paths)
-        self._paths_of_labels = paths_of_labels
-        self._given = None if labels is None or paths_of_labels is not None else np.asarray(labels)
-        self._dtype = dtype
+        super().__init__(paths, how, f"arrays {how.dtype} {words}", has_labels, self._paths_of_labels or ())
 
-    def batches(self) -> Iterator[Batch]:
+    def batches(self) -> Iterator[RowBatch]:
         """All rows, copied from the mapped files."""
-        self.begin()
-        self._labels = ArrayLabels()
-        row = 0
-        for number, path in enumerate(self._files):
-            with TemporaryFolder() as folder:
-                arrays = _mapped(path, folder.path)
-                y = self.labels_of(number, row, _count_rows(arrays), arrays)
-                first = row
-                for batch in self._of_arrays(arrays, y, path):
-                    row += len(batch.labels)
-                    self.at(path.stat().st_size * (row - first) // _count_rows(arrays))
-                    yield batch
-            self.file_done(number)
-        self.check_all_used(row)
+        self._row = 0
+        yield from super().batches()
+        self.check_all_used(self._row)
 
-    def found(self) -> Found:
-        """The labels met."""
-        return Found(self._labels.table() if self.has_labels else NO_LABELS)
+    def _rows_of(self, number: int) -> Iterator[RowBatch]:
+        path, first = self.paths[number], 0
+        with TemporaryFolder() as folder:
+            arrays = _mapped(path, folder.path)
+            n_rows = len(arrays["indptr"]) - 1 if "indptr" in arrays else len(arrays["X"])
+            y = self.labels_of(number, self._row, n_rows, arrays)
+            while first < n_rows:
+                last = _last_row(arrays, first, n_rows)
+                rows = _csr_part(arrays, first, last) if "indptr" in arrays else np.asarray(arrays["X"][first:last])
+                where = f"{path}, rows {first} to {last - 1}"
+                codes = no_codes(last - first) if y is None else self._labels.encode(np.asarray(y[first:last]), where)
+                batch = make_batch(rows, codes, self.how.dtype, where)
+                self._row += last - first
+                self._at(path.stat().st_size * last // n_rows)
+                yield batch
+                first = last
 
     def labels_of(self, number: int, row: int, n_rows: int, arrays: Mapping[str, NDArray[Any]]) -> Labels | None:
         """Labels of a file whose first row is row `row` of all; `arrays` are those in the file."""
-        path, y = self._files[number], None
+        path = self.paths[number]
         if not self.has_labels:
             if "y" in arrays:
                 raise DataError(f"{path} has labels, the files before have none. Open them one kind at a time.")
             return None
+        y: Labels
         if self._paths_of_labels is not None:
             y = _load(self._paths_of_labels[number])
         elif self._given is not None:
@@ -84,18 +86,6 @@ class ArrayFileInput(InputFiles):
         """Refuse more labels than rows."""
         if self._given is not None and n_rows != len(self._given):
             raise DataError(f"{self}: {n_rows} rows, but {len(self._given)} labels were given; one a row is needed.")
-
-    def _of_arrays(self, arrays: dict[str, NDArray[Any]], y: Labels | None, path: Path) -> Iterator[Batch]:
-        sparse = "indptr" in arrays
-        n_rows = _count_rows(arrays)
-        first = 0
-        while first < n_rows:
-            last = _last_row(arrays, first, n_rows)
-            rows = _csr_part(arrays, first, last) if sparse else np.asarray(arrays["X"][first:last])
-            where = f"{path}, rows {first} to {last - 1}"
-            codes = no_codes(last - first) if y is None else self._labels.encode(np.asarray(y[first:last]), where)
-            yield make_batch(rows, codes, self._dtype, where)
-            first = last
 
 
 def _has_labels(path: Path) -> bool:
@@ -117,11 +107,6 @@ def _paths_of_labels(labels: Any, count: int) -> list[Path] | None:
     return [Path(one) for one in given]
 
 
-def _text_of(labels: Any, paths: list[Path] | None) -> str:
-    """What the labels add to the name of a cached file."""
-    return "" if labels is None or paths is not None else str(zlib.crc32(repr(np.asarray(labels).tolist()).encode()))
-
-
 def _load(path: Path) -> NDArray[Any]:
     try:
         array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
@@ -137,12 +122,10 @@ def _mapped(path: Path, folder: Path) -> dict[str, NDArray[Any]]:
     else:
         try:
             with zipfile.ZipFile(path) as archive:
-                for member in archive.namelist():
-                    with archive.open(member) as packed, open(folder / Path(member).name, "wb") as plain:
-                        shutil.copyfileobj(packed, plain, 1 << 20)
+                archive.extractall(folder)
         except (zipfile.BadZipFile, zlib.error, EOFError) as error:
             raise DataError(f"{path} is not a whole .npz archive ({error}). Copy it again.") from None
-        arrays = {file.stem: _load(file) for file in folder.glob("*.npy") if file.stem != "format"}
+        arrays = {file.stem: _load(file) for file in folder.rglob("*.npy") if file.stem != "format"}
     if "indptr" in arrays and {"data", "indices", "shape"} <= set(arrays):
         if len(arrays["indptr"]) != int(arrays["shape"][0]) + 1:
             raise DataError(f"{path} holds a sparse matrix that is not CSR. Save X.tocsr().")
@@ -158,10 +141,6 @@ def _mapped(path: Path, folder: Path) -> dict[str, NDArray[Any]]:
             "scipy.sparse.save_npz writes it."
         )
     return arrays
-
-
-def _count_rows(arrays: dict[str, NDArray[Any]]) -> int:
-    return len(arrays["indptr"]) - 1 if "indptr" in arrays else len(arrays["X"])
 
 
 def _last_row(arrays: dict[str, NDArray[Any]], first: int, n_rows: int) -> int:

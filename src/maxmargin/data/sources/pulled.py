@@ -1,24 +1,28 @@
-"""What every source whose rows lie outside memory can do."""
+"""What every source whose rows lie outside memory can do, and sources that are made of other ones."""
 
 from __future__ import annotations
 
+import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from maxmargin._types import Labels, Rows, Vector
-from maxmargin.data.first_rows import FirstRows
+from maxmargin.data.arrays import take_rows
 from maxmargin.data.source import Block
 from maxmargin.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
     from typing import Self
 
-    from maxmargin.data.mapped import MappedSource, Transformer
-    from maxmargin.data.split import SplitSource
+    from maxmargin.data.sources.mapped import HasTransform, MappedSource
+    from maxmargin.data.sources.split import SplitSource
 
 
 class PulledSource(ABC):
@@ -135,36 +139,93 @@ class PulledSource(ABC):
 
     def scan(self) -> Iterator[Block]:
         """One pass in order through the same memory: a block is valid until the next is asked for."""
-        buffers = self.buffers()
-        try:
+        with closing(self.buffers()) as buffers:
             for k in range(self.n_blocks):
                 yield self.read(k, buffers)
-        finally:
-            buffers.close()
 
     def head(self, n: int = 5) -> tuple[Rows, Labels]:
         """The first n rows and their labels, from as many blocks as hold them."""
         if n < 1:
             raise ParameterError(f"n must be 1 or more, got n={n!r}.")
-        rows, labels = FirstRows(min(n, self.n_rows), self.n_features), []
-        for block in self:
-            labels.append(block.y[: rows.missing])
-            rows.add(block.X)
-            if rows.missing == 0:
-                break
-        return rows.joined(), np.concatenate(labels)
+        return _first_rows(self, (min(n, self.n_rows), self.n_features))
 
-    def map(self, feature_map: Transformer) -> MappedSource:
+    def map(self, feature_map: HasTransform) -> MappedSource:
         """The same rows with their features expanded while they are read, and never stored.
 
         `feature_map` is anything with a method `transform(X)`.
         """
-        from maxmargin.data.mapped import MappedSource  # it is a pulled source itself
+        from maxmargin.data.sources.mapped import MappedSource  # it is a pulled source itself
 
         return MappedSource(self, feature_map)
 
     def split(self, test: float = 0.2, seed: int = 0) -> tuple[SplitSource, SplitSource]:
         """Two sources, of about 1 - test and test of the rows; a hash of its number decides for each row."""
-        from maxmargin.data.split import split_source  # likewise
+        from maxmargin.data.sources.split import split_source  # likewise
 
         return split_source(self, test, seed)
+
+
+def asked(path: str) -> Any:
+    """An attribute that is asked of another object; `PulledSource` says what it means."""
+    return property(attrgetter(path))
+
+
+class DerivedSource(PulledSource):
+    """A source that reads another one, and says of its rows what that one says."""
+
+    def __init__(self, source: PulledSource):
+        self.source = source
+
+    n_rows = asked("source.n_rows")
+    n_features = asked("source.n_features")
+    n_blocks = asked("source.n_blocks")
+    n_bytes = asked("source.n_bytes")
+    has_labels = asked("source.has_labels")
+    classes = asked("source.classes")
+    codes = asked("source.codes")
+    y = asked("source.y")
+    weight = asked("source.weight")
+    skipped = asked("source.skipped")
+    rows_read = asked("source.rows_read")
+    bytes_read = asked("source.bytes_read")
+    span = asked("source.span")
+    buffers = asked("source.buffers")
+    close = asked("source.close")
+
+
+def combined(*parts: object) -> str:
+    """One fingerprint of several."""
+    return hashlib.sha256(repr(parts).encode()).hexdigest()
+
+
+def _first_rows(blocks: Iterable[Block], shape: tuple[int, int]) -> tuple[Rows, Labels]:
+    """The first rows of blocks and their labels; each array is given back as soon as it is part of a longer one."""
+    labels, at = [], 0
+    dense: NDArray[Any] | None = None
+    parts: tuple[list[NDArray[Any]], ...] = [], [], []
+    for block in blocks:
+        count = min(shape[0] - at, len(block.y))
+        X = block.X if count == len(block.y) else take_rows(block.X, slice(0, count))
+        labels.append(block.y[:count])
+        if sparse.issparse(X):
+            for part, array in zip(parts, (X.data, X.indices, np.diff(X.indptr)), strict=True):
+                part.append(array)
+        else:
+            dense = np.empty(shape, dtype=X.dtype) if dense is None else dense
+            dense[at : at + count] = X
+        at += count
+        if at == shape[0]:
+            break
+    if dense is not None:
+        return dense, np.concatenate(labels)
+    values, columns, lengths = map(_together, parts)
+    starts = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+    rows = sparse.csr_matrix((values, columns, starts), shape=shape)
+    rows.has_canonical_format = True  # as that of every block is
+    return rows, np.concatenate(labels)
+
+
+def _together(parts: list[NDArray[Any]]) -> NDArray[Any]:
+    joined = parts[0] if len(parts) == 1 else np.concatenate(parts)
+    parts.clear()
+    return joined
