@@ -15,6 +15,7 @@ from maxmargin.estimators.fitting.meeting_sources import block_by_block
 from maxmargin.estimators.fitting.validation import our_errors
 from maxmargin.estimators.fitting.weights import present_classes
 from maxmargin.estimators.trees.decision_tree import DecisionTree
+from maxmargin.trees.fitting import as_targets
 
 
 class DecisionTreeClassifier(ClassifierMixin, DecisionTree):  # type: ignore[misc]  # scikit-learn is untyped
@@ -124,8 +125,6 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):  # type: ignore[mis
 
         `check_input` is accepted for scikit-learn's sake; the input is checked anyway.
         """
-        from maxmargin.trees.fitting import class_targets
-
         rows, labels, weight = self._training_rows(X, y, sample_weight)
         with our_errors():
             check_classification_targets(labels)
@@ -133,8 +132,7 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):  # type: ignore[mis
             raise DataError("Input y contains NaN or infinity; labels must be known.")
         classes, codes = np.unique(labels, return_inverse=True)
         weight = self._row_weights(classes, codes, labels, weight)
-        targets = class_targets(codes.astype(np.int32), len(classes), weight)
-        self._grow(rows, targets, float(len(labels)) if weight is None else float(np.sum(weight)))
+        self._grow(rows, as_targets(codes, len(classes), weight))
         self.classes_, self.n_classes_ = classes, len(classes)
         return self
 
@@ -150,8 +148,7 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):  # type: ignore[mis
     def predict_proba(self, X: Rows, check_input: bool = True) -> Matrix:
         """Share of each class in the leaf in which each row ends."""
         rows = self._known_rows(X, check_input)
-        shares: Matrix = self.tree_.predict(rows, self.n_jobs)
-        return shares
+        return self.tree_.predict(rows, self.n_jobs)
 
     def predict_log_proba(self, X: Rows) -> Matrix:
         """Logarithm of the share of each class; minus infinity where it is 0."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal
 
-import numpy as np
 from sklearn.base import RegressorMixin
 
 from maxmargin._types import Rows, Vector
@@ -12,6 +11,7 @@ from maxmargin.estimators.fitting.machine import all_or_nothing
 from maxmargin.estimators.fitting.meeting_sources import block_by_block
 from maxmargin.estimators.fitting.validation import check_numbers
 from maxmargin.estimators.trees.decision_tree import DecisionTree
+from maxmargin.trees.fitting import as_targets
 
 
 class DecisionTreeRegressor(RegressorMixin, DecisionTree):  # type: ignore[misc]  # scikit-learn is untyped
@@ -72,16 +72,12 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):  # type: ignore[misc]
 
         `check_input` is accepted for scikit-learn's sake; the input is checked anyway.
         """
-        from maxmargin.trees.fitting import number_targets
-
         rows, numbers, weight = self._training_rows(X, y, sample_weight)
-        targets = number_targets(check_numbers(numbers), weight)
-        self._grow(rows, targets, float(len(numbers)) if weight is None else float(np.sum(weight)))
+        self._grow(rows, as_targets(check_numbers(numbers), 0, weight))
         return self
 
     @block_by_block
     def predict(self, X: Rows, check_input: bool = True) -> Vector:
         """Mean of the leaf in which each row ends."""
         rows = self._known_rows(X, check_input)
-        means: Vector = self.tree_.predict(rows, self.n_jobs)[:, 0]
-        return means
+        return self.tree_.predict(rows, self.n_jobs)[:, 0]
