@@ -16,16 +16,16 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from maxmargin._types import Labels, Matrix, RowIndex, Rows, Vector
+from maxmargin._types import Matrix, RowIndex, Rows, Vector
 from maxmargin.errors import DataError, ParameterError
 from maxmargin.estimators.bayes.class_sums import add_class_sums, with_values, without_repeated_columns
-from maxmargin.estimators.bayes.discrete_nb import DiscreteNaiveBayes
-from maxmargin.estimators.bayes.smoothing import LinearScores, Scores, Shares, shares
+from maxmargin.estimators.bayes.discrete_nb import FeatureCountNaiveBayes
+from maxmargin.estimators.bayes.smoothing import Scores, Shares, linear_scores, shares
 
 _ROUNDING = 64.0 * np.finfo(np.float64).eps
 
 
-class BernoulliNB(DiscreteNaiveBayes):
+class BernoulliNB(FeatureCountNaiveBayes):
     """Naive Bayes for features that are there or not.
 
     A drop-in replacement for scikit-learn's `BernoulliNB`. Rows may be dense or sparse, and a source of any size is
@@ -65,8 +65,6 @@ class BernoulliNB(DiscreteNaiveBayes):
     ['b']
     """
 
-    _sums = ("class_count_", "feature_count_")
-
     def __init__(
         self,
         *,
@@ -77,21 +75,15 @@ class BernoulliNB(DiscreteNaiveBayes):
         class_prior: Any = None,
         n_jobs: int | None = None,
     ):
-        self.alpha = alpha
-        self.force_alpha = force_alpha
+        super().__init__(
+            alpha=alpha, force_alpha=force_alpha, fit_prior=fit_prior, class_prior=class_prior, n_jobs=n_jobs
+        )
         self.binarize = binarize
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
-        self.n_jobs = n_jobs
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         if self.binarize is not None and not (isinstance(self.binarize, Real) and 0.0 <= self.binarize < math.inf):
             raise ParameterError(f"binarize must be None, zero or a positive number, got binarize={self.binarize!r}.")
-
-    def _begin(self, classes: Labels) -> None:
-        super()._begin(classes)
-        self.feature_count_ = np.zeros((len(classes), self.n_features_in_))
 
     def _add(self, X: Rows, code: RowIndex, weight: Vector) -> None:
         super()._add(X, code, weight)
@@ -118,8 +110,8 @@ class BernoulliNB(DiscreteNaiveBayes):
             zeros_offset = zero_away.sum(axis=1)
             log_there, log_away = there.finite(), away.finite()
         weights = np.subtract(log_there.T, log_away.T, order="C")  # products with sparse rows want it so
-        linear = LinearScores(weights, self.class_log_prior_ + log_away.sum(axis=1), zeros, zeros_offset)
-        return lambda X: linear.of(_presence(X, self.binarize))
+        offset = self.class_log_prior_ + log_away.sum(axis=1)
+        return lambda X: linear_scores(_presence(X, self.binarize), weights, offset, zeros, zeros_offset)
 
     def _log_factors(self, X: Rows) -> Matrix:
         there = np.asarray(self._values(X)) > (0.0 if self.binarize is None else self.binarize)

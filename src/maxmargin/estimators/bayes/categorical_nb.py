@@ -101,12 +101,10 @@ class CategoricalNB(DiscreteNaiveBayes):
         min_categories: Any = None,
         n_jobs: int | None = None,
     ):
-        self.alpha = alpha
-        self.force_alpha = force_alpha
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
+        super().__init__(
+            alpha=alpha, force_alpha=force_alpha, fit_prior=fit_prior, class_prior=class_prior, n_jobs=n_jobs
+        )
         self.min_categories = min_categories
-        self.n_jobs = n_jobs
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin._types import Vector
+from maxmargin._types import Labels, Matrix, Vector
 from maxmargin.errors import ParameterError
-from maxmargin.estimators.bayes.class_priors import check_prior, log_of
-from maxmargin.estimators.bayes.naive_bayes import NaiveBayes
+from maxmargin.estimators.bayes.naive_bayes import NaiveBayes, check_prior, log_of
 
 _LEAST_ALPHA = 1e-10
 
@@ -21,6 +20,21 @@ class DiscreteNaiveBayes(NaiveBayes):
     """Base of the naive Bayes estimators that count."""
 
     class_log_prior_: Vector
+
+    def __init__(
+        self,
+        *,
+        alpha: Any = 1.0,
+        force_alpha: bool = True,
+        fit_prior: bool = True,
+        class_prior: Any = None,
+        n_jobs: int | None = None,
+    ):
+        self.alpha = alpha
+        self.force_alpha = force_alpha
+        self.fit_prior = fit_prior
+        self.class_prior = class_prior
+        self.n_jobs = n_jobs
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -69,3 +83,14 @@ class DiscreteNaiveBayes(NaiveBayes):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.poor_score = True  # on data that are not counts
         return tags
+
+
+class FeatureCountNaiveBayes(DiscreteNaiveBayes):
+    """Base of those that keep one sum for each class and feature."""
+
+    feature_count_: Matrix
+    _sums = ("class_count_", "feature_count_")
+
+    def _begin(self, classes: Labels) -> None:
+        super()._begin(classes)
+        self.feature_count_ = np.zeros((len(classes), self.n_features_in_))

@@ -9,19 +9,20 @@ and left out.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from maxmargin._types import Labels, Matrix, RowIndex, Rows, Vector
+from maxmargin._types import Matrix, RowIndex, Rows, Vector
 from maxmargin.errors import DataError
 from maxmargin.estimators.bayes.class_sums import add_class_sums
-from maxmargin.estimators.bayes.discrete_nb import DiscreteNaiveBayes
-from maxmargin.estimators.bayes.smoothing import LinearScores, Scores, Shares, shares
+from maxmargin.estimators.bayes.discrete_nb import FeatureCountNaiveBayes
+from maxmargin.estimators.bayes.smoothing import Scores, Shares, linear_scores, shares
 
 
-class MultinomialNB(DiscreteNaiveBayes):
+class MultinomialNB(FeatureCountNaiveBayes):
     """Naive Bayes for counts, such as the words of a text.
 
     A drop-in replacement for scikit-learn's `MultinomialNB`. Rows may be dense or sparse, and a source of any size is
@@ -58,29 +59,13 @@ class MultinomialNB(DiscreteNaiveBayes):
     ['stone']
     """
 
-    _sums = ("class_count_", "feature_count_")
-
-    def __init__(
-        self,
-        *,
-        alpha: Any = 1.0,
-        force_alpha: bool = True,
-        fit_prior: bool = True,
-        class_prior: Any = None,
-        n_jobs: int | None = None,
-    ):
-        self.alpha = alpha
-        self.force_alpha = force_alpha
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
-        self.n_jobs = n_jobs
-
-    def _begin(self, classes: Labels) -> None:
-        super()._begin(classes)
-        self.feature_count_ = np.zeros((len(classes), self.n_features_in_))
-
     def _add(self, X: Rows, code: RowIndex, weight: Vector) -> None:
-        check_not_negative(X, type(self).__name__)
+        values = X.data if sparse.issparse(X) else X
+        if values.size and values.min() < 0:
+            raise DataError(
+                f"Negative values in data passed to {type(self).__name__} (input X): {values.min()} is below 0, and it "
+                "counts. Use GaussianNB for features that may be negative."
+            )
         super()._add(X, code, weight)
         add_class_sums(X, code, weight, self.feature_count_)
 
@@ -93,10 +78,9 @@ class MultinomialNB(DiscreteNaiveBayes):
 
     def _scorer(self) -> Callable[[Rows], Scores]:
         found = Shares(self.feature_log_prob_, self._log_total)
-        if not found.any_zero:
-            return LinearScores(np.ascontiguousarray(found.log_share.T), self.class_log_prior_).of
-        zero = np.isneginf(found.log_share).T.astype(np.float64)
-        return LinearScores(found.finite().T, self.class_log_prior_, zero).of
+        zeros = np.isneginf(found.log_share).T.astype(np.float64) if found.any_zero else None
+        weights = np.ascontiguousarray(found.log_share.T) if zeros is None else found.finite().T
+        return partial(linear_scores, weights=weights, offset=self.class_log_prior_, zeros=zeros)
 
     def _log_factors(self, X: Rows) -> Matrix:
         x = np.asarray(self._values(X), dtype=np.float64)
@@ -107,13 +91,3 @@ class MultinomialNB(DiscreteNaiveBayes):
         tags = super().__sklearn_tags__()
         tags.input_tags.positive_only = True
         return tags
-
-
-def check_not_negative(X: Rows, name: str) -> None:
-    """Refuse rows with a negative entry."""
-    values = X.data if sparse.issparse(X) else X
-    if values.size and values.min() < 0:
-        raise DataError(
-            f"Negative values in data passed to {name} (input X): {values.min()} is below 0, and it counts. Use "
-            "GaussianNB for features that may be negative."
-        )

@@ -30,7 +30,7 @@ from maxmargin.backends.threads import StopFlag, over_ranges, thread_count
 from maxmargin.data import Source, count_rows
 from maxmargin.data.source import blocks
 from maxmargin.errors import DataError, ParameterError
-from maxmargin.estimators.bayes.class_sums import class_weights, row_blocks, spread
+from maxmargin.estimators.bayes.class_sums import row_blocks, spread
 from maxmargin.estimators.bayes.explanation import Explanation
 from maxmargin.estimators.bayes.smoothing import Scores
 from maxmargin.estimators.fitting.machine import all_or_nothing
@@ -85,8 +85,7 @@ class NaiveBayes(MeetsSources, ClassifierMixin, BaseEstimator):  # type: ignore[
     @block_by_block
     def predict(self, X: Any) -> Labels:
         """The class of the largest posterior for each row."""
-        best = np.argmax(self._scores(X).limit(), axis=1)
-        labels: Labels = self.classes_[best]
+        labels: Labels = self.classes_[np.argmax(self._scores(X).limit(), axis=1)]
         return labels
 
     @block_by_block
@@ -155,7 +154,7 @@ class NaiveBayes(MeetsSources, ClassifierMixin, BaseEstimator):  # type: ignore[
 
     def _add(self, X: Rows, code: RowIndex, weight: Vector) -> None:
         """Add rows to the sums; code[i] is the number of the class of row i."""
-        self.class_count_ += class_weights(code, weight, len(self.classes_))
+        self.class_count_ += np.bincount(code, weights=weight, minlength=len(self.classes_))
 
     def _conclude(self) -> None:
         """Probabilities from the sums."""
@@ -228,17 +227,17 @@ class NaiveBayes(MeetsSources, ClassifierMixin, BaseEstimator):  # type: ignore[
         if len(classes) == len(self.classes_):
             return
         places = np.searchsorted(classes, self.classes_)
-        for name in self._sums:
-            sums = getattr(self, name)
-            wider = [spread(part, places, len(classes)) for part in (sums if isinstance(sums, list) else [sums])]
-            setattr(self, name, wider if isinstance(sums, list) else wider[0])
+        self._change_sums(lambda part: spread(part, places, len(classes)))
         self.classes_ = classes
 
     def _keep_sums_apart(self) -> None:
         """Go on with copies, so that a call that is refused half-way leaves the model as it was."""
+        self._change_sums(np.copy)
+
+    def _change_sums(self, change: Callable[[Matrix], Matrix]) -> None:
         for name in self._sums:
             sums = getattr(self, name)
-            setattr(self, name, [part.copy() for part in sums] if isinstance(sums, list) else sums.copy())
+            setattr(self, name, [change(part) for part in sums] if isinstance(sums, list) else change(sums))
 
     def _announced(self, classes: Any) -> Labels:
         """The classes that `partial_fit` was told of, or that it knows already."""
@@ -283,7 +282,8 @@ def _labels(given: Any) -> Labels:
     if given is None:
         raise DataError("This estimator requires y to be passed, but the target y is None.")
     with our_errors():
-        y: Labels = np.asarray(given if isinstance(given, np.ndarray) and given.ndim == 1 else _column(given))
+        is_ready = isinstance(given, np.ndarray) and given.ndim == 1
+        y: Labels = np.asarray(given if is_ready else column_or_1d(given, warn=True))
         if y.dtype.kind == "f" and not np.all(np.isfinite(y)):
             raise DataError("Input y contains NaN or infinity; labels must be known.")
         if y.dtype.kind not in "iubUS":
@@ -296,5 +296,19 @@ def _given_weights(sample_weight: Any, n_rows: int) -> Vector:
     return np.ones(n_rows) if weight is None else weight
 
 
-def _column(y: Any) -> Labels:
-    return np.asarray(column_or_1d(y, warn=True))
+def check_prior(prior: Any, n_classes: int) -> Vector:
+    """Prior probabilities that were given, one a class."""
+    values = np.asarray(prior, dtype=np.float64)
+    if values.shape != (n_classes,):
+        raise ParameterError(f"Number of priors must match number of classes: {n_classes}, got shape {values.shape}.")
+    if not np.all(values >= 0.0):
+        raise ParameterError(f"Priors must be non-negative, got {values.tolist()}.")
+    if not np.isclose(values.sum(), 1.0):
+        raise ParameterError(f"The sum of the priors should be 1, got {values.tolist()}, whose sum is {values.sum()}.")
+    return values
+
+
+def log_of(probabilities: Vector) -> Vector:
+    """Logarithms, minus infinity for 0."""
+    with np.errstate(divide="ignore"):
+        return np.log(probabilities)
