@@ -61,6 +61,11 @@ class Problem(ABC):
         return self.source.n_rows
 
     @property
+    def is_in_memory(self) -> bool:
+        """Whether all rows are at hand, and not block by block."""
+        return True
+
+    @property
     def targets(self) -> Vector:
         """y_i of every row: -1 or +1, a number, or the number of a class."""
         return self.source.y

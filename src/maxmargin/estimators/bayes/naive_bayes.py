@@ -20,7 +20,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -34,12 +34,13 @@ from maxmargin.estimators.bayes.class_sums import row_blocks, spread
 from maxmargin.estimators.bayes.explanation import Explanation
 from maxmargin.estimators.bayes.smoothing import Scores
 from maxmargin.estimators.fitting.machine import all_or_nothing
-from maxmargin.estimators.fitting.meeting_sources import MeetsSources, block_by_block
+from maxmargin.estimators.fitting.sources import AcceptsSources, Classifier, block_by_block, refuse_path
 from maxmargin.estimators.fitting.validation import check_finite, check_same_length, check_weights, our_errors
+from maxmargin.features.carried import carried_by
 from maxmargin.problems import is_source
 
 
-class NaiveBayes(MeetsSources, ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
+class NaiveBayes(AcceptsSources, Classifier, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
     """Base of the naive Bayes estimators."""
 
     classes_: Labels
@@ -55,7 +56,9 @@ class NaiveBayes(MeetsSources, ClassifierMixin, BaseEstimator):  # type: ignore[
 
         A row of weight 2 is the row twice, of weight 0 its absence.
         """
+        refuse_path(self, X)
         self._check_parameters()
+        carried = carried_by(X)
         if is_source(X):
             if y is not None or sample_weight is not None:
                 raise ParameterError("a source brings its own labels and weights; give fit nothing but the source.")
@@ -65,6 +68,7 @@ class NaiveBayes(MeetsSources, ClassifierMixin, BaseEstimator):  # type: ignore[
             self._begin(np.unique(labels))
             self._learn(rows, labels, weight)
         self._conclude()
+        self._carry(carried)
         return self
 
     @all_or_nothing

@@ -7,7 +7,6 @@ from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin._types import Labels, Matrix, Rows, Vector
@@ -16,6 +15,7 @@ from maxmargin.data import count_rows
 from maxmargin.errors import DataError, ParameterError
 from maxmargin.estimators.fitting.machine import all_or_nothing
 from maxmargin.estimators.fitting.parameters import check_intercept, check_memory, check_positive, check_seed
+from maxmargin.estimators.fitting.sources import Regressor
 from maxmargin.estimators.fitting.validation import check_numbers, check_same_length, check_weights
 from maxmargin.estimators.kernel.kernel_machine import KernelMachine
 from maxmargin.kernels import Kernel
@@ -28,7 +28,7 @@ from maxmargin.solvers.registry import kernel_regression_solver
 _LEAST_ALPHA = 1e-100
 
 
-class KernelRegression(RegressorMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn is untyped
+class KernelRegression(Regressor, KernelMachine):
     """Kernel ridge regression, and the kernel linear regression of the lectures.
 
         minimise over w, b    alpha |w|^2 + sum_i c_i (<w, phi(x_i)> + b - y_i)^2        c_i the weight of row i
@@ -138,7 +138,7 @@ class KernelRegression(RegressorMixin, KernelMachine):  # type: ignore[misc]  # 
         self.verbose = verbose
 
     @all_or_nothing
-    def fit(self, X: Rows, y: Labels, sample_weight: Vector | None = None) -> KernelRegression:
+    def fit(self, X: Rows, y: Labels | None = None, sample_weight: Vector | None = None) -> KernelRegression:
         """Train on rows X with targets y; a row of weight 2 is the row twice, of weight 0 its absence."""
         alpha, intercept = _strength(self.alpha), check_intercept(self.intercept)
         solver = self._solver(alpha)
@@ -154,7 +154,7 @@ class KernelRegression(RegressorMixin, KernelMachine):  # type: ignore[misc]  # 
             through = replace(specification, loss=Absolute())
             training = self._train([through], X, y, weight, solver=solver, certified=_at_a_covering_cost)
         self._store(training.points[0], X)
-        self._conclude(training, self._points())
+        self._conclude(training)
         return self
 
     def _solver(self, alpha: float) -> Solver:

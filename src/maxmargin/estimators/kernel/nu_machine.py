@@ -17,12 +17,10 @@ ties its multipliers to nu.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from maxmargin.errors import ParameterError
-from maxmargin.estimators.fitting.machine import Training
 from maxmargin.estimators.fitting.parameters import check_choice
 from maxmargin.estimators.kernel.kernel_machine import KernelMachine
 from maxmargin.losses import EpsilonInsensitive
@@ -43,12 +41,6 @@ class NuMachine(KernelMachine):
         check_choice("solver", given, ("auto",))
         asked = super()._settings(given)
         return Blocks(tol=asked.tol, max_iter=asked.max_iter, max_seconds=asked.max_seconds, memory=self._memory())
-
-    def _train(self, *args: Any, **kwargs: Any) -> Training:
-        return super()._train(*args, **kwargs, certified=machine_with_a_cost)
-
-    def _certified(self) -> Callable[[Specification, Problem, Solution], tuple[Specification, Problem]]:
-        return machine_with_a_cost
 
 
 def machine_with_a_cost(

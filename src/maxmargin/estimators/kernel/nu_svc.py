@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any, Literal
 
 import numpy as np
@@ -9,11 +10,11 @@ import numpy as np
 from maxmargin._types import Labels, Rows, Vector
 from maxmargin.estimators.fitting.machine import all_or_nothing
 from maxmargin.estimators.fitting.parameters import check_nu
-from maxmargin.estimators.kernel.kernel_classifier import KernelClassifier
-from maxmargin.estimators.kernel.nu_machine import NuMachine
+from maxmargin.estimators.kernel.kernel_classifier import KernelClassifier, tasks_of
+from maxmargin.estimators.kernel.nu_machine import NuMachine, machine_with_a_cost
 from maxmargin.kernels import Kernel
 from maxmargin.losses import Hinge
-from maxmargin.problems import Intercept
+from maxmargin.problems import Intercept, Specification
 from maxmargin.solvers import Solver
 
 
@@ -97,12 +98,22 @@ class NuSVC(NuMachine, KernelClassifier):
         self.device = device
 
     @all_or_nothing
-    def fit(self, X: Rows, y: Labels, sample_weight: Vector | None = None) -> NuSVC:
+    def fit(self, X: Rows, y: Labels | None = None, sample_weight: Vector | None = None) -> NuSVC:
         """Train on rows X with labels y; `sample_weight` is the weight c_i of each row."""
+        begun = time.perf_counter()
         self._check_choices()
         nu = check_nu(self.nu)
         X, y, weight, classes, factors = self._check_all(X, y, sample_weight, words="specified nu is infeasible. ")
-        self._train_pairs(X, y, weight, classes, factors, loss=Hinge(), C=1.0, intercept=Intercept.FREE, nu=nu)
+        kernel = self._make_kernel(X, weight)
+        solver = self._settings()
+        specifications = [
+            Specification(task, Hinge(), 1.0, Intercept.FREE, kernel, class_weight=factors, nu=nu)
+            for task in tasks_of(classes)
+        ]
+        training = self._train(specifications, X, y, weight, solver=solver, certified=machine_with_a_cost)
+        self._store(training, X, y, classes, factors, kernel)
+        self._conclude(training)
+        self._fit_probabilities(specifications, X, y, weight, solver, begun, machine_with_a_cost)
         return self
 
     @property

@@ -8,10 +8,10 @@ from maxmargin._types import Labels, Rows, Vector
 from maxmargin.estimators.fitting.machine import all_or_nothing
 from maxmargin.estimators.fitting.parameters import check_finite_cost, check_nu
 from maxmargin.estimators.kernel.kernel_regressor import KernelRegressor
-from maxmargin.estimators.kernel.nu_machine import NuMachine
+from maxmargin.estimators.kernel.nu_machine import NuMachine, machine_with_a_cost
 from maxmargin.kernels import Kernel
 from maxmargin.losses import EpsilonInsensitive
-from maxmargin.problems import Intercept
+from maxmargin.problems import Intercept, Regression, Specification
 from maxmargin.solvers import Solver
 
 
@@ -84,11 +84,14 @@ class NuSVR(NuMachine, KernelRegressor):
         self.device = device
 
     @all_or_nothing
-    def fit(self, X: Rows, y: Labels, sample_weight: Vector | None = None) -> NuSVR:
+    def fit(self, X: Rows, y: Labels | None = None, sample_weight: Vector | None = None) -> NuSVR:
         """Train on rows X with targets y; `sample_weight` is a factor on C of each row."""
         C, nu = check_finite_cost(self.C), check_nu(self.nu)
         X, y, weight, kernel = self._check_all(X, y, sample_weight)
-        self._train_tube(X, y, weight, kernel=kernel, C=C, epsilon=0.0, intercept=Intercept.FREE, nu=nu)
+        specification = Specification(Regression(), EpsilonInsensitive(0.0), C, Intercept.FREE, kernel, nu=nu)
+        training = self._train([specification], X, y, weight, certified=machine_with_a_cost)
+        self._store(training, X, kernel)
+        self._conclude(training)
         return self
 
     @property

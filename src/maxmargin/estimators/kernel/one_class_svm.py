@@ -15,7 +15,7 @@ from maxmargin.estimators.fitting.machine import all_or_nothing
 from maxmargin.estimators.fitting.parameters import check_nu
 from maxmargin.estimators.fitting.validation import check_weights
 from maxmargin.estimators.kernel.kernel_machine import known_complaints
-from maxmargin.estimators.kernel.nu_machine import NuMachine
+from maxmargin.estimators.kernel.nu_machine import NuMachine, machine_with_a_cost
 from maxmargin.kernels import Kernel
 from maxmargin.losses import Hinge
 from maxmargin.problems import Intercept, OneClass, Specification
@@ -104,7 +104,7 @@ class OneClassSVM(OutlierMixin, NuMachine):  # type: ignore[misc]  # scikit-lear
         specification = Specification(
             task=OneClass(), loss=Hinge(), C=1.0, intercept=Intercept.NONE, kernel=kernel, nu=nu
         )
-        training = self._train([specification], X, same, weight)
+        training = self._train([specification], X, same, weight, certified=machine_with_a_cost)
         claim = training.certificates[0].claim
         assert claim is not None
         rho = 1.0 / claim.specification.C
@@ -113,7 +113,7 @@ class OneClassSVM(OutlierMixin, NuMachine):  # type: ignore[misc]  # scikit-lear
         self._store_support(X, point.support, rho * point.coefficients[None, :], np.array([-rho]))
         self.offset_ = np.array([rho])
         self.n_support_ = np.array([len(point.support)], dtype=np.int32)
-        self._conclude(training, self._points())
+        self._conclude(training)
         return self
 
     def _machine_coefficients(self) -> Matrix:

@@ -91,7 +91,7 @@ class SparseRegressor(LeastSquaresMachine):
     def _share(self) -> Any:
         """l1_ratio."""
 
-    def _checked(self, X: Rows, y: Labels, sample_weight: Vector | None) -> tuple[Rows, Vector, Vector | None]:
+    def _checked(self, X: Rows, y: Labels | None, sample_weight: Vector | None) -> tuple[Rows, Vector, Vector | None]:
         check_flag("positive", self.positive)
         check_choice("selection", self.selection, ("cyclic", "random"))
         check_precompute(self.precompute)
@@ -124,7 +124,7 @@ class SparseRegressor(LeastSquaresMachine):
         training = self._train([specification], X, y, weight, solver=self._solver(penalty), start=start)
         self._store_points(training.points)
         self.dual_gap_ = training.certificates[0].gap
-        self._conclude(training, self._points())
+        self._conclude(training)
 
     def _iterations(self, passes: list[int]) -> Any:
         """At least one: the weights were looked at."""
@@ -244,7 +244,9 @@ class ElasticNet(SparseRegressor):
         return self.l1_ratio
 
     @all_or_nothing
-    def fit(self, X: Rows, y: Labels, sample_weight: Vector | None = None, check_input: bool = True) -> ElasticNet:
+    def fit(
+        self, X: Rows, y: Labels | None = None, sample_weight: Vector | None = None, check_input: bool = True
+    ) -> ElasticNet:
         """Train on rows X with targets y; a row of weight 2 is the row twice, of weight 0 its absence.
 
         `check_input` is accepted for compatibility: the input is always checked.

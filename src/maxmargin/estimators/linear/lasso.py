@@ -84,7 +84,9 @@ class Lasso(SparseRegressor):
         return 1.0
 
     @all_or_nothing
-    def fit(self, X: Rows, y: Labels, sample_weight: Vector | None = None, check_input: bool = True) -> Lasso:
+    def fit(
+        self, X: Rows, y: Labels | None = None, sample_weight: Vector | None = None, check_input: bool = True
+    ) -> Lasso:
         """Train on rows X with targets y; a row of weight 2 is the row twice, of weight 0 its absence.
 
         `check_input` is accepted for compatibility: the input is always checked.

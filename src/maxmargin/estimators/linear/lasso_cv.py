@@ -99,7 +99,7 @@ class LassoCV(SparseRegressor):
         return 1.0
 
     @all_or_nothing
-    def fit(self, X: Rows, y: Labels, sample_weight: Vector | None = None) -> LassoCV:
+    def fit(self, X: Rows, y: Labels | None = None, sample_weight: Vector | None = None) -> LassoCV:
         """Choose alpha, then train on all rows; a row of weight 2 counts twice, also among those held out."""
         check_flag("fit_intercept", self.fit_intercept)
         X, y, weight = self._checked(X, y, sample_weight)

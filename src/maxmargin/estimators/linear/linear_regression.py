@@ -6,12 +6,12 @@ from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
-from sklearn.base import RegressorMixin
 
 from maxmargin._types import Labels, Rows, Vector
 from maxmargin.certificates import Point
 from maxmargin.errors import ParameterError
 from maxmargin.estimators.fitting.machine import all_or_nothing
+from maxmargin.estimators.fitting.sources import Regressor
 from maxmargin.estimators.fitting.validation import check_numbers, check_same_length, check_weights
 from maxmargin.estimators.linear.linear_machine import LinearMachine
 from maxmargin.losses import Squared
@@ -22,13 +22,13 @@ from maxmargin.solvers.linear.least_squares import LeastSquares, Method, box_aro
 from maxmargin.solvers.linear.suited import check_suited
 
 
-class LeastSquaresMachine(RegressorMixin, LinearMachine):  # type: ignore[misc]  # scikit-learn is untyped
+class LeastSquaresMachine(Regressor, LinearMachine):
     """A number predicted by <w, x> + b, trained on squared errors."""
 
     _methods: ClassVar[dict[str, Method]]
     """Names of solvers that are a closed form, or conjugate gradients, for the normal equations."""
 
-    def _checked(self, X: Rows, y: Labels, sample_weight: Vector | None) -> tuple[Rows, Vector, Vector | None]:
+    def _checked(self, X: Rows, y: Labels | None, sample_weight: Vector | None) -> tuple[Rows, Vector, Vector | None]:
         """Input as a problem takes it."""
         if self.positive:
             raise ParameterError(f"positive={self.positive!r}: weights that must not be negative are not available.")
@@ -146,7 +146,7 @@ class LinearRegression(LeastSquaresMachine):
         self.verbose = verbose
 
     @all_or_nothing
-    def fit(self, X: Rows, y: Labels, sample_weight: Vector | None = None) -> LinearRegression:
+    def fit(self, X: Rows, y: Labels | None = None, sample_weight: Vector | None = None) -> LinearRegression:
         """Train on rows X with targets y; a row of weight 2 is the row twice, of weight 0 its absence."""
         intercept = self._intercept()
         X, y, weight = self._checked(X, y, sample_weight)
@@ -155,7 +155,7 @@ class LinearRegression(LeastSquaresMachine):
         solver = self._solver(nowhere)
         training = self._train([specification], X, y, weight, solver=solver, certified=_inside_a_box)
         self._store_points(training.points)
-        self._conclude(training, self._points())
+        self._conclude(training)
         return self
 
 

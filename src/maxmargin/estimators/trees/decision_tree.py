@@ -16,8 +16,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from maxmargin._loops.trees.records import Targets
 from maxmargin._types import Labels, RowIndex, Rows, Vector
 from maxmargin.errors import DataError, DataTypeError, ParameterError
-from maxmargin.estimators.fitting.meeting_sources import MeetsSources, block_by_block
 from maxmargin.estimators.fitting.parameters import check_seed
+from maxmargin.estimators.fitting.sources import AcceptsSources, block_by_block, refuse_path, refuse_source
 from maxmargin.estimators.fitting.validation import check_same_length, check_weights, our_errors
 from maxmargin.estimators.trees.tree_parameters import check_whole, growth_rules
 from maxmargin.trees.fitting import fit_tree
@@ -27,7 +27,7 @@ _KINDS = [np.float64, np.float32, np.int8, np.int16, np.int32, np.int64, np.uint
 _STEP = "|   "
 
 
-class DecisionTree(MeetsSources, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
+class DecisionTree(AcceptsSources, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
     """Base of the decision trees."""
 
     n_features_in_: int
@@ -154,6 +154,8 @@ class DecisionTree(MeetsSources, BaseEstimator):  # type: ignore[misc]  # scikit
 
     def _training_rows(self, X: Rows, y: Any, sample_weight: Any) -> tuple[Rows, Labels, Vector | None]:
         """Rows, a target for each, and their weights, all checked."""
+        refuse_path(self, X)
+        refuse_source(self, X)
         rows = self._checked_rows(X, reset=True, accept_sparse="csc")
         targets = _one_column(y)
         check_same_length(rows, targets)

@@ -5,20 +5,19 @@ from __future__ import annotations
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
 from maxmargin._types import Labels, Matrix, Rows, Vector
 from maxmargin.errors import DataError
 from maxmargin.estimators.fitting.machine import all_or_nothing
-from maxmargin.estimators.fitting.meeting_sources import block_by_block
+from maxmargin.estimators.fitting.sources import Classifier, block_by_block
 from maxmargin.estimators.fitting.validation import our_errors
 from maxmargin.estimators.fitting.weights import present_classes
 from maxmargin.estimators.trees.decision_tree import DecisionTree
 from maxmargin.trees.fitting import as_targets
 
 
-class DecisionTreeClassifier(ClassifierMixin, DecisionTree):  # type: ignore[misc]  # scikit-learn is untyped
+class DecisionTreeClassifier(Classifier, DecisionTree):
     """A tree of tests `x_j <= threshold` that ends in classes.
 
     A drop-in replacement for scikit-learn's class, for one target. Splits are exact: every threshold between two values
@@ -120,7 +119,9 @@ class DecisionTreeClassifier(ClassifierMixin, DecisionTree):  # type: ignore[mis
         self.n_jobs = n_jobs
 
     @all_or_nothing
-    def fit(self, X: Rows, y: Any, sample_weight: Any = None, check_input: bool = True) -> DecisionTreeClassifier:
+    def fit(
+        self, X: Rows, y: Any = None, sample_weight: Any = None, check_input: bool = True
+    ) -> DecisionTreeClassifier:
         """Grow the tree; a row of weight 2 is the row twice, of weight 0 its absence. NaN is a missing value.
 
         `check_input` is accepted for scikit-learn's sake; the input is checked anyway.

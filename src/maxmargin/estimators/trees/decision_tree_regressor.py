@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal
 
-from sklearn.base import RegressorMixin
-
 from maxmargin._types import Rows, Vector
 from maxmargin.estimators.fitting.machine import all_or_nothing
-from maxmargin.estimators.fitting.meeting_sources import block_by_block
+from maxmargin.estimators.fitting.sources import Regressor, block_by_block
 from maxmargin.estimators.fitting.validation import check_numbers
 from maxmargin.estimators.trees.decision_tree import DecisionTree
 from maxmargin.trees.fitting import as_targets
 
 
-class DecisionTreeRegressor(RegressorMixin, DecisionTree):  # type: ignore[misc]  # scikit-learn is untyped
+class DecisionTreeRegressor(Regressor, DecisionTree):
     """A tree of tests `x_j <= threshold` that ends in means.
 
     A drop-in replacement for scikit-learn's class, for one target. Parameters, attributes and the way ties are broken
@@ -67,7 +65,7 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):  # type: ignore[misc]
         self.n_jobs = n_jobs
 
     @all_or_nothing
-    def fit(self, X: Rows, y: Any, sample_weight: Any = None, check_input: bool = True) -> DecisionTreeRegressor:
+    def fit(self, X: Rows, y: Any = None, sample_weight: Any = None, check_input: bool = True) -> DecisionTreeRegressor:
         """Grow the tree; a row of weight 2 is the row twice, of weight 0 its absence. NaN is a missing value.
 
         `check_input` is accepted for scikit-learn's sake; the input is checked anyway.

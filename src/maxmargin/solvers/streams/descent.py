@@ -27,7 +27,7 @@ import numpy as np
 
 from maxmargin._loops.curves import HINGE, TUBE
 from maxmargin._types import Vector
-from maxmargin.problems import StreamedProblem
+from maxmargin.problems import SharedRows
 from maxmargin.solvers.common.curve import curve_of
 from maxmargin.solvers.linear.multipliers import GROWTH, MUCH, PATIENCE, RANGE, SHORT, SOFTENED
 from maxmargin.solvers.linear.newton import SMALLER
@@ -52,12 +52,12 @@ Asking: TypeAlias = Generator[Question, Sums, None]
 class StreamedDescent:
     """Where a sub-problem is, and what it asks for next."""
 
-    def __init__(self, problem: StreamedProblem, p: int, w: Vector, b: float, dual: float, share: float):
-        self.problem, self.p, self.w, self.b = problem, p, w, b
-        self.scale = problem.intercept.scale
-        self.curve = curve_of(problem.loss)
+    def __init__(self, shared: SharedRows, p: int, w: Vector, b: float, dual: float, share: float):
+        self.shared, self.p, self.w, self.b = shared, p, w, b
+        self.scale = shared.intercept.scale
+        self.curve = curve_of(shared.loss)
         self.has_kinks = self.curve.code in (HINGE, TUBE)
-        self.height = float(np.std(problem.targets)) or 1.0 if problem.is_regression else 1.0
+        self.height = float(np.std(shared.targets)) or 1.0 if shared.is_regression else 1.0
         self.sigma, self.cost, self.every = 1.0 / self.height, 1.0, 1
         self.is_close = self.is_begun = False
         self.primal, self.gap, self.violation, self.dual = np.inf, np.inf, np.inf, -np.inf
@@ -69,7 +69,7 @@ class StreamedDescent:
     def run(self, tol: float) -> Asking:
         """Newton steps and moves of the centres, until the gap is within the tolerance or nothing helps."""
         self.is_close = False
-        self.every = rows_for_one(self.problem.n_rows, len(self.w))
+        self.every = rows_for_one(self.shared.n_rows, len(self.w))
         seen = yield from self._begin()
         jammed = yield from self._steps(seen, tol, may_jam=not self.has_kinks)
         if not jammed:

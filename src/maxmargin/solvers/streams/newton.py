@@ -27,8 +27,8 @@ from maxmargin.backends.threads import StopFlag, one_blas_thread, run_together, 
 from maxmargin.data import ArraySource
 from maxmargin.data.arrays import centred_rows
 from maxmargin.data.passes import Passes
-from maxmargin.problems import StreamedProblem
-from maxmargin.problems.streamed import StreamedRows, rows_of
+from maxmargin.problems import SharedRows
+from maxmargin.problems.shared import SharedBlock, rows_of
 from maxmargin.solvers.linear.newton_directions import MAX_FACTORED
 from maxmargin.solvers.streams.descent import StreamedDescent
 from maxmargin.solvers.streams.questions import Question, Sums
@@ -42,38 +42,38 @@ _KEPT = 4  # this part of the memory is for rows that are kept
 _ROWS_PER_FEATURE, _STEPS_IN_MEMORY = 4, 4e9  # rows, and multiplications for a matrix of theirs, at most
 
 
-def has_room(problem: StreamedProblem, memory: int) -> bool:
+def has_room(shared: SharedRows, memory: int) -> bool:
     """Whether there are few enough features, not none, and matrices over them fit into half of the memory."""
-    return 0 < problem.n_features <= MAX_FACTORED and _most_matrices(problem, memory) >= _MATRICES
+    return 0 < shared.n_features <= MAX_FACTORED and _most_matrices(shared, memory) >= _MATRICES
 
 
-def _most_matrices(problem: StreamedProblem, memory: int) -> int:
+def _most_matrices(shared: SharedRows, memory: int) -> int:
     """How many matrices there is room for in each sub-problem."""
-    matrix = 8 * problem.n_features**2
-    return max(memory // 2, _SMALL) // (matrix * len(problem.specifications))
+    matrix = 8 * shared.n_features**2
+    return max(memory // 2, _SMALL) // (matrix * len(shared.specifications))
 
 
 class NewtonSteps:
     """The steps of all sub-problems of a training."""
 
     def __init__(self, training: Training):
-        self.training, self.problem = training, training.problem
+        self.training, self.shared = training, training.shared
         weights, self.centre = training.certified, training.centre
         share = self._share_kept()
         intercepts = training.point.intercepts + self._shifts(weights)
         self.descents = [
-            StreamedDescent(self.problem, p, weights[p].copy(), float(intercepts[p]), float(dual), share)
+            StreamedDescent(self.shared, p, weights[p].copy(), float(intercepts[p]), float(dual), share)
             for p, dual in enumerate(training.point.dual_values())
         ]
         for descent, sigma in zip(self.descents, training.place.stiffness, strict=False):  # none, unless they go on
             descent.sigma, descent.is_begun = sigma, True
-        n_more = _most_matrices(self.problem, training.memory) - _MATRICES
-        n_threads = min(thread_count(training.solver.n_jobs), 1 + n_more, self.problem.source.n_blocks)
-        self.buffers = [training.buffers[0], *(self.problem.buffers() for _ in range(n_threads - 1))]
+        n_more = _most_matrices(self.shared, training.memory) - _MATRICES
+        n_threads = min(thread_count(training.solver.n_jobs), 1 + n_more, self.shared.n_blocks)
+        self.buffers = [training.buffers[0], *(self.shared.buffers() for _ in range(n_threads - 1))]
 
     def _share_kept(self) -> float:
         """The share of the rows that each sub-problem keeps: what a part of the memory holds, and steps stay short."""
-        n_rows, d = self.problem.n_rows, self.problem.n_features
+        n_rows, d = self.shared.n_rows, self.shared.n_features
         room = max(self.training.memory, _SMALL) / (_KEPT * len(self.training.certified))
         row = self.training.cache.row_bytes * (1 if self.centre is None else 2)  # in double precision
         most = max(_ROWS_PER_FEATURE * d, _STEPS_IN_MEMORY / d**2)
@@ -118,15 +118,15 @@ class NewtonSteps:
 
         Each thread has blocks next to each other and sums of its own, so that the result is the same every time.
         """
-        n_blocks, n_threads = self.problem.source.n_blocks, len(self.buffers)
+        n_blocks, n_threads = self.shared.n_blocks, len(self.buffers)
         may_end = all(asked.moved_from is None for asked in questions.values())
 
         def add_up(turn: int, _: StopFlag) -> dict[int, Sums] | None:
-            answers = {p: Sums.of(self.problem.n_features, len(asked.further)) for p, asked in questions.items()}
+            answers = {p: Sums.of(self.shared.n_features, len(asked.further)) for p, asked in questions.items()}
             for k in range(turn * n_blocks // n_threads, (turn + 1) * n_blocks // n_threads):
                 if may_end and self.training.is_over(stop):
                     return None
-                self._add(self.problem.read(k, self.buffers[turn]), questions, answers)
+                self._add(self.shared.read(k, self.buffers[turn]), questions, answers)
             return answers
 
         with one_blas_thread():
@@ -140,7 +140,7 @@ class NewtonSteps:
         self.training.place.passes += 1.0
         return totals
 
-    def _add(self, block: StreamedRows, questions: dict[int, Question], answers: dict[int, Sums]) -> None:
+    def _add(self, block: SharedBlock, questions: dict[int, Question], answers: dict[int, Sums]) -> None:
         """The rows of a block that count."""
         counted = block.cost > 0.0
         if not np.any(counted):
@@ -153,14 +153,14 @@ class NewtonSteps:
         for p, question in questions.items():
             coefficients = self.training.point.beta[p, block.span]
             beta = coefficients[counted]
-            y = self.problem.sub_targets(p, target)
+            y = self.shared.sub_targets(p, target)
             answers[p].add(rows, y, cost, beta, self.descents[p].curve, question)
             if question.moved_from is not None:
                 coefficients[counted] = beta
 
     def _take_over(self) -> None:
         """The training's point, as a checkpoint or a certificate takes it, is the one reached."""
-        training, is_free = self.training, self.problem.intercept.is_free
+        training, is_free = self.training, self.shared.intercept.is_free
         bias = training.point.bias
         for one in self.descents:
             training.point.weights[one.p] = one.w
