@@ -89,8 +89,8 @@ class NaiveBayes(AcceptsSources, Classifier, BaseEstimator):  # type: ignore[mis
     @block_by_block
     def predict(self, X: Any) -> Labels:
         """The class of the largest posterior for each row."""
-        labels: Labels = self.classes_[np.argmax(self._scores(X).limit(), axis=1)]
-        return labels
+        best = np.argmax(self._scores(X).limit(), axis=1)
+        return np.asarray(self.classes_[best])
 
     @block_by_block
     def predict_joint_log_proba(self, X: Any) -> Matrix:
