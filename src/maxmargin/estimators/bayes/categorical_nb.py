@@ -50,17 +50,11 @@ class CategoricalNB(DiscreteNaiveBayes):
     alpha
         Added to every count. 0 is safe: a row that is impossible in every class gets the limit of its posterior for
         small alpha.
-    force_alpha
-        Whether an alpha below 1e-10 is used as it is.
-    fit_prior
-        Whether the prior of a class is its share of the rows; otherwise all have the same.
-    class_prior
-        Priors that are used instead, one a class.
     min_categories
         Number of categories that each feature has at least, one number or one a feature: room for values that the
         training rows lack.
-    n_jobs
-        Threads of a prediction; None means all cores.
+    force_alpha, fit_prior, class_prior, n_jobs
+        As in `MultinomialNB`.
 
     Attributes
     ----------

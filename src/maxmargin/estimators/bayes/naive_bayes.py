@@ -75,11 +75,10 @@ class NaiveBayes(AcceptsSources, Classifier, BaseEstimator):  # type: ignore[mis
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
         """Add rows to what was learned so far; the first call names all classes that will come."""
         self._check_parameters()
-        first = not hasattr(self, "classes_")
-        known = self._announced(classes)
+        first, announced = not hasattr(self, "classes_"), self._announced(classes)
         rows, labels, weight = self._checked(X, y, sample_weight, reset=first)
         if first:
-            self._begin(known)
+            self._begin(np.unique(announced))
         else:
             self._keep_sums_apart()
         self._learn(rows, labels, weight)
@@ -245,21 +244,18 @@ class NaiveBayes(AcceptsSources, Classifier, BaseEstimator):  # type: ignore[mis
 
     def _announced(self, classes: Any) -> Labels:
         """The classes that `partial_fit` was told of, or that it knows already."""
-        if classes is None:
-            if not hasattr(self, "classes_"):
-                raise ParameterError("classes must be passed on the first call to partial_fit.")
-            return self.classes_
-        given = np.sort(_labels(classes))
+        known: Labels | None = getattr(self, "classes_", None)
+        given = known if classes is None else np.sort(_labels(classes))
+        if given is None:
+            raise ParameterError("classes must be passed on the first call to partial_fit.")
         if not len(given):
             raise ParameterError("classes is empty; name all classes that will come, at least one.")
-        if not hasattr(self, "classes_"):
-            return np.unique(given)
-        if not np.array_equal(given, self.classes_):
+        if known is not None and not np.array_equal(given, known):
             raise ParameterError(
                 f"classes={np.asarray(classes).tolist()} is not the same as on last call to partial_fit, which was "
-                f"{self.classes_.tolist()}. Leave it out, or call fit to begin anew."
+                f"{known.tolist()}. Leave it out, or call fit to begin anew."
             )
-        return self.classes_
+        return given
 
     def _checked(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Rows, Labels, Vector]:
         """Rows, labels and weights, one of each a row."""
