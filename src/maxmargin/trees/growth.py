@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin._loops.trees.blocks import grow_block, may_split
+from maxmargin._loops.trees.blocks import grow_block
 from maxmargin._loops.trees.codes import divide_rows, threshold_between
-from maxmargin._loops.trees.columns import draw_columns, node_totals, sweep_columns
+from maxmargin._loops.trees.columns import draw_columns, may_split, sweep_columns
 from maxmargin._loops.trees.records import (
     COLUMN,
     LEAF,
@@ -39,7 +39,7 @@ from maxmargin._loops.trees.records import (
     mixed,
     no_candidate,
 )
-from maxmargin._loops.trees.scans import unsplit_score
+from maxmargin._loops.trees.scans import split_gain
 from maxmargin.backends.threads import StopFlag, run_together, thread_count
 
 _LEAST_BLOCK, _LARGEST_BLOCK = 2048, 16384
@@ -119,10 +119,9 @@ class TreeGrowth:
     def _sweep(self, node: _Node) -> None:
         """Find the best split of a node, if it may be split."""
         rules, rows = self.rules, self.rows[node.start : node.stop]
-        n_classes, n_columns = self.targets.n_classes, len(self.columns.sizes)
-        totals, best = np.empty(n_classes + 2), np.empty(N_FIELDS)
-        varied = node_totals(rows, self.targets, totals)
-        if not varied or not may_split(len(rows), totals[n_classes or 1], node.depth, rules):
+        n_columns = len(self.columns.sizes)
+        totals, best = np.empty(self.targets.n_classes + 2), np.empty(N_FIELDS)
+        if not may_split(rows, self.targets, totals, node.depth, rules):
             return
         facts = NodeFacts(targets_of(self.targets, rows), totals, rules, node.seed)
         no_candidate(best)
@@ -136,8 +135,8 @@ class TreeGrowth:
                 for column in rest:  # until one has more than a single value
                     if self._sweep_columns(np.array([column]), rows, facts, best):
                         break
-        gain = best[SCORE] - unsplit_score(totals, n_classes, rules.criterion)
-        if best[SCORE] > -np.inf and gain >= rules.least_gain:
+        gain = split_gain(best, facts)
+        if gain > -np.inf:
             node.split, node.gain = best, gain
 
     def _sweep_columns(self, chosen: Any, rows: Any, facts: NodeFacts, best: Any) -> int:

@@ -13,7 +13,7 @@ import numpy as np
 
 from maxmargin._loops.compiling import loop
 from maxmargin._loops.trees.codes import sort_column, threshold_between
-from maxmargin._loops.trees.columns import draw_columns, node_totals, sweep_keys
+from maxmargin._loops.trees.columns import draw_columns, may_split, sweep_keys
 from maxmargin._loops.trees.records import (
     COLUMN,
     LEAF,
@@ -23,7 +23,6 @@ from maxmargin._loops.trees.records import (
     ROW_BITS,
     ROW_MASK,
     ROWS_LEFT,
-    SCORE,
     Columns,
     NodeFacts,
     Nodes,
@@ -32,7 +31,7 @@ from maxmargin._loops.trees.records import (
     mixed,
     no_candidate,
 )
-from maxmargin._loops.trees.scans import unsplit_score
+from maxmargin._loops.trees.scans import split_gain
 
 START, STOP, DEPTH, N_COLUMNS, PARENT, IS_RIGHT, N_PLACES = range(7)
 """Places of the numbers that describe a node that waits; only the first N_COLUMNS columns of the list vary in it."""
@@ -75,15 +74,13 @@ def grow_block(
         nodes.left[node], nodes.right[node], nodes.feature[node] = LEAF, LEAF, LEAF
         nodes.start[node], nodes.stop[node] = begin, end
         span = slice(begin, end)
-        varied = node_totals(places[span], targets, totals)
-        weight_all = totals[targets.n_classes if targets.n_classes > 0 else 1]
-        if not varied or not may_split(end - begin, weight_all, depth, rules):
+        if not may_split(places[span], targets, totals, depth, rules):
             continue
         no_candidate(best)
         facts = NodeFacts(targets, totals, rules, seed)
         n_chosen = _sweep_node(columns, keys, span, facts, chosen, n_chosen, order, left, best)
-        gain = best[SCORE] - unsplit_score(totals, targets.n_classes, rules.criterion)
-        if best[SCORE] == -np.inf or gain < rules.least_gain:
+        gain = split_gain(best, facts)
+        if gain == -np.inf:
             continue
         column, low, missing_left = int(best[COLUMN]), int(best[LOW]), best[MISSING_LEFT] > 0.0
         middle = begin + int(best[ROWS_LEFT])
@@ -116,17 +113,6 @@ def grow_block(
 def _push(stack: Any, top: int, start: int, stop: int, depth: int, n_columns: int, parent: int, is_right: int) -> None:
     stack[top, START], stack[top, STOP], stack[top, DEPTH] = start, stop, depth
     stack[top, N_COLUMNS], stack[top, PARENT], stack[top, IS_RIGHT] = n_columns, parent, is_right
-
-
-@loop
-def may_split(n_rows: int, weight: float, depth: int, rules: Any) -> Any:
-    """Whether a node is large enough, and high enough in the tree, to have children."""
-    return (
-        depth < rules.max_depth
-        and n_rows >= rules.min_samples_split
-        and n_rows >= 2 * rules.min_samples_leaf
-        and weight >= 2.0 * rules.min_weight_leaf
-    )
 
 
 @loop

@@ -12,7 +12,7 @@ import numpy as np
 
 from maxmargin._loops.compiling import loop
 from maxmargin._loops.trees.codes import allowed_cut, sort_column
-from maxmargin._loops.trees.records import COLUMN, ROW_BITS, THRESHOLD, Columns, NodeFacts, Targets, mixed
+from maxmargin._loops.trees.records import COLUMN, ROW_BITS, THRESHOLD, Columns, NodeFacts, Rules, Targets, mixed
 from maxmargin._loops.trees.scans import (
     sweep_class_histogram,
     sweep_number_histogram,
@@ -152,7 +152,20 @@ def _count_numbers(codes: Any, rows: Any, targets: Targets, mean: float, sums: A
 
 
 @loop
-def node_totals(rows: Any, targets: Any, totals: Any) -> bool:
+def may_split(rows: Any, targets: Targets, totals: Any, depth: int, rules: Rules) -> Any:
+    """Fill in the totals of a node; whether it is mixed, large enough and high enough in the tree to have children."""
+    varied, n_rows = _sum_targets(rows, targets, totals), len(rows)
+    return (
+        varied
+        and depth < rules.max_depth
+        and n_rows >= rules.min_samples_split
+        and n_rows >= 2 * rules.min_samples_leaf
+        and totals[targets.n_classes if targets.n_classes > 0 else 1] >= 2.0 * rules.min_weight_leaf
+    )
+
+
+@loop
+def _sum_targets(rows: Any, targets: Targets, totals: Any) -> bool:
     """Sums over the given rows of the targets; whether they differ at all.
 
     Classes: the weight of each, then of all. Numbers: the mean, then the weight of all.

@@ -61,10 +61,11 @@ class Rules(NamedTuple):
 
 
 class NodeFacts(NamedTuple):
-    """What a sweep must know of the node whose rows it divides: `totals` are its `node_totals`."""
+    """What a sweep must know of the node whose rows it divides."""
 
     targets: Targets
     totals: Any
+    """Classes: the weight of each, then of all. Numbers: the mean, then the weight of all."""
     rules: Rules
     seed: Any
 

@@ -208,9 +208,9 @@ def _class_score(
         score = left_part / weight_left + right_part / weight_right
     else:
         for k in range(n_classes):
-            left_part += x_log_x(left[k])
-            right_part += x_log_x(totals[k] - left[k])
-        score = (left_part - x_log_x(weight_left)) + (right_part - x_log_x(weight_right))
+            left_part += _x_log_x(left[k])
+            right_part += _x_log_x(totals[k] - left[k])
+        score = (left_part - _x_log_x(weight_left)) + (right_part - _x_log_x(weight_right))
     return score if whole else _first_digits(score)
 
 
@@ -227,17 +227,19 @@ def _first_digits(score: float) -> float:
 
 
 @loop
-def x_log_x(x: float) -> float:
+def _x_log_x(x: float) -> float:
     """The continuous x log x, which is 0 at 0."""
     return x * math.log(x) if x > 0.0 else 0.0
 
 
 @loop
-def unsplit_score(totals: Any, n_classes: int, criterion: int) -> float:
-    """What the sweeps maximise, for a node that is not split: the gain of a split is its score less this."""
+def split_gain(best: Any, node: NodeFacts) -> float:
+    """What the best split has gained: its score less that of the node as it is. Minus infinity where it may not be."""
+    totals, n_classes, criterion = node.totals, node.targets.n_classes, node.rules.criterion
     part = 0.0
-    if n_classes == 0:
-        return part
     for k in range(n_classes):
-        part += totals[k] * totals[k] if criterion == GINI else x_log_x(totals[k])
-    return part / totals[n_classes] if criterion == GINI else part - x_log_x(totals[n_classes])
+        part += totals[k] * totals[k] if criterion == GINI else _x_log_x(totals[k])
+    if n_classes > 0:
+        part = part / totals[n_classes] if criterion == GINI else part - _x_log_x(totals[n_classes])
+    gain = best[SCORE] - part
+    return float(gain if gain >= node.rules.least_gain else -np.inf)
