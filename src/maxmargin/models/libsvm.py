@@ -55,18 +55,6 @@ _N_MARKS = 10
 def read_libsvm(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Read the record of a LIBSVM model file; a ModelFileError names the line that breaks the format."""
     model = TextModel(path, "LIBSVM", _WORDS, "SV")
-    record = _read_header(model)
-    record["sv_coef"], record["SV"] = _read_vectors(model, record)
-    model.expect_end()
-    return record
-
-
-def write_libsvm(record: dict[str, Any], path: str | os.PathLike[str]) -> None:
-    """Write a record as LIBSVM writes it, whole or not at all."""
-    write_lines(_lines(record), path)
-
-
-def _read_header(model: TextModel) -> dict[str, Any]:
     record: dict[str, Any] = {"svm_type": model.word("svm_type", _SVM_TYPES)}
     record["kernel_type"] = model.word("kernel_type", _PARAMETERS)
     for name in _PARAMETERS[record["kernel_type"]]:
@@ -87,7 +75,14 @@ def _read_header(model: TextModel) -> dict[str, Any]:
         record["nr_sv"] = model.integers("nr_sv", n_classes)
         if record["nr_sv"].sum() != record["total_sv"] or record["nr_sv"].min() < 0:
             model.refuse_word("nr_sv", f"counts that add up to total_sv, {record['total_sv']}")
+    record["sv_coef"], record["SV"] = _read_vectors(model, record)
+    model.expect_end()
     return record
+
+
+def write_libsvm(record: dict[str, Any], path: str | os.PathLike[str]) -> None:
+    """Write a record as LIBSVM writes it, whole or not at all."""
+    write_lines(_lines(record), path)
 
 
 def _read_vectors(model: TextModel, record: dict[str, Any]) -> tuple[Any, Any]:

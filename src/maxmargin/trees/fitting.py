@@ -7,7 +7,6 @@ has more than 65,535 distinct values; the rows themselves are never copied whole
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -106,12 +105,17 @@ def _coded_columns(X: Rows, n_jobs: int | None) -> Columns:
     columns = X.tocsc() if sparse.issparse(X) else X
 
     def code_groups(first: int, last: int, stop: StopFlag) -> None:
-        for j, column in _dense_columns(columns, first * _COLUMNS_AT_ONCE, min(d, last * _COLUMNS_AT_ONCE)):
-            if stop[0]:
-                return
-            values[j], found = _code(column, codes[j])
-            if found is not None:
-                wide[j] = found
+        room = np.empty((_COLUMNS_AT_ONCE, n))  # for columns as doubles that lie one after the other
+        for top in range(first * _COLUMNS_AT_ONCE, min(d, last * _COLUMNS_AT_ONCE), _COLUMNS_AT_ONCE):
+            group = columns[:, top : top + _COLUMNS_AT_ONCE]
+            filled = room[: group.shape[1]]
+            filled[:] = (group.toarray() if sparse.issparse(group) else group).T
+            for j, column in enumerate(filled, start=top):
+                if stop[0]:
+                    return
+                values[j], found = _code(column, codes[j])
+                if found is not None:
+                    wide[j] = found
 
     over_ranges(code_groups, -(-d // _COLUMNS_AT_ONCE), n_jobs, brief=n * d < 1 << 16)
     if wide:
@@ -120,16 +124,6 @@ def _coded_columns(X: Rows, n_jobs: int | None) -> Columns:
             codes[j] = found
     sizes = np.array([len(known) for known in values], dtype=np.int64)
     return Columns(codes, sizes, np.concatenate(values), np.cumsum(sizes) - sizes)
-
-
-def _dense_columns(X: Rows, first: int, last: int) -> Iterator[tuple[int, Vector]]:
-    """Columns from `first` to `last` - 1 as doubles that lie one after the other; each is gone when the next comes."""
-    room = np.empty((_COLUMNS_AT_ONCE, X.shape[0]))
-    for top in range(first, last, _COLUMNS_AT_ONCE):
-        group = X[:, top : min(last, top + _COLUMNS_AT_ONCE)]
-        filled = room[: group.shape[1]]
-        filled[:] = (group.toarray() if sparse.issparse(group) else group).T
-        yield from enumerate(filled, start=top)
 
 
 def _code(column: Vector, codes: NDArray[np.uint16]) -> tuple[Vector, NDArray[np.uint32] | None]:

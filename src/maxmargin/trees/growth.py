@@ -144,10 +144,10 @@ class TreeGrowth:
         entries = len(rows) * len(chosen)
         threads = 1 if entries < _ALONE else min(self._threads, len(chosen))
         bests = [best.copy() for _ in range(threads)]
-        hands = [np.ascontiguousarray(chosen[k::threads]) for k in range(threads)]  # neighbours cost about the same
+        shares = [np.ascontiguousarray(chosen[k::threads]) for k in range(threads)]  # neighbours cost about the same
 
         def sweep(k: int, stop: StopFlag) -> int:
-            return int(sweep_columns(self.columns, hands[k], rows, facts, bests[k], stop))
+            return int(sweep_columns(self.columns, shares[k], rows, facts, bests[k], stop))
 
         varied = run_together([partial(sweep, k) for k in range(threads)], brief=entries < _BRIEF)
         best[:] = min(bests, key=lambda found: (-found[SCORE], found[COLUMN]))
@@ -179,7 +179,7 @@ class TreeGrowth:
                 except IndexError:  # another thread was quicker
                     return
                 rows = self.rows[node.start : node.stop]
-                nodes, targets = _room(2 * len(rows) - 1), targets_of(self.targets, rows)
+                nodes, targets = _empty_nodes(2 * len(rows) - 1), targets_of(self.targets, rows)
                 n_nodes = grow_block(self.columns, rows, targets, self.rules, node.depth, node.seed, nodes, stop)
                 node.block = Nodes(*(part[:n_nodes].copy() for part in nodes))
 
@@ -193,7 +193,7 @@ def targets_of(targets: Targets, rows: NDArray[np.uint32]) -> Targets:
     return targets._replace(labels=labels, numbers=numbers, weights=weights)
 
 
-def _room(n_nodes: int) -> Nodes:
+def _empty_nodes(n_nodes: int) -> Nodes:
     """Nodes that are yet to be filled in."""
     left, right, feature, start, stop = (np.full(n_nodes, LEAF, dtype=np.int64) for _ in range(5))
     threshold, gain, missing_left = np.zeros(n_nodes), np.zeros(n_nodes), np.zeros(n_nodes, dtype=np.uint8)

@@ -166,10 +166,7 @@ def may_split(rows: Any, targets: Targets, totals: Any, depth: int, rules: Rules
 
 @loop
 def _sum_targets(rows: Any, targets: Targets, totals: Any) -> bool:
-    """Sums over the given rows of the targets; whether they differ at all.
-
-    Classes: the weight of each, then of all. Numbers: the mean, then the weight of all.
-    """
+    """Fill in the totals of the targets of some rows; whether they differ at all."""
     weighted, n_classes = len(targets.weights) > 0, targets.n_classes
     if n_classes == 0:
         first, weight_all, varied = targets.numbers[rows[0]], 0.0, False

@@ -142,8 +142,8 @@ class CategoricalNB(DiscreteNaiveBayes):
         self.category_count_ = [np.zeros((len(classes), 0)) for _ in range(self.n_features_in_)]
         self.categories_ = [np.zeros(0, dtype=kind) for _ in range(self.n_features_in_)]
 
-    def _keep_sums_apart(self) -> None:
-        super()._keep_sums_apart()
+    def _copy_sums(self) -> None:
+        super()._copy_sums()
         self.categories_ = list(self.categories_)
 
     def _add(self, X: Rows, code: RowIndex, weight: Vector) -> None:

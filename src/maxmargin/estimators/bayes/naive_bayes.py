@@ -80,7 +80,7 @@ class NaiveBayes(AcceptsSources, Classifier, BaseEstimator):  # type: ignore[mis
         if first:
             self._begin(np.unique(announced))
         else:
-            self._keep_sums_apart()
+            self._copy_sums()
         self._learn(rows, labels, weight)
         self._conclude()
         return self
@@ -217,14 +217,14 @@ class NaiveBayes(AcceptsSources, Classifier, BaseEstimator):  # type: ignore[mis
             rows = self._checked_rows(block.X, reset=k == 0)
             if k == 0:
                 self._begin(labels[:0])
-            self._meet(labels)
+            self._make_room_for(labels)
             if np.any(block.weight):
                 self._learn(rows, labels, _given_weights(block.weight, len(labels)))
                 counted = True
         if not counted:
             raise DataError("the source has no row of positive weight; at least one row must count.")
 
-    def _meet(self, labels: Labels) -> None:
+    def _make_room_for(self, labels: Labels) -> None:
         """Make room in the sums for classes that were not met before."""
         classes = np.union1d(self.classes_, labels)
         if len(classes) == len(self.classes_):
@@ -233,7 +233,7 @@ class NaiveBayes(AcceptsSources, Classifier, BaseEstimator):  # type: ignore[mis
         self._change_sums(lambda part: spread(part, places, len(classes)))
         self.classes_ = classes
 
-    def _keep_sums_apart(self) -> None:
+    def _copy_sums(self) -> None:
         """Go on with copies, so that a call that is refused half-way leaves the model as it was."""
         self._change_sums(np.copy)
 
