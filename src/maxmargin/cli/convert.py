@@ -7,10 +7,9 @@ from typing import Annotated
 
 import typer
 
-from maxmargin.cli._data import Json, Opening, SkipBadRows, tell
+from maxmargin.cli._data import DataOptions, Json, SkipBadRows, tell
 from maxmargin.cli._options import with_options
-from maxmargin.cli._outputs import check_output
-from maxmargin.cli._results import print_json
+from maxmargin.cli._results import check_output, print_json
 from maxmargin.errors import ParameterError, unknown_name
 
 _ONLY_READ = (".npy", ".tsv")
@@ -19,7 +18,7 @@ _ONLY_READ = (".npy", ".tsv")
 @with_options
 def convert(
     files: Annotated[list[Path], typer.Argument(help="Data files, then the file to write.")],
-    opening: Opening,
+    opening: DataOptions,
     to: Annotated[
         str | None,
         typer.Option(

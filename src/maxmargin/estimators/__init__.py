@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from maxmargin.estimators.bayes.gaussian_nb import GaussianNB as GaussianNB
     from maxmargin.estimators.files.saving import load as load
     from maxmargin.estimators.kernel.kernel_regression import KernelRegression as KernelRegression
-    from maxmargin.estimators.kernel.nu_svc import NuSVC as NuSVC
-    from maxmargin.estimators.kernel.nu_svr import NuSVR as NuSVR
-    from maxmargin.estimators.kernel.one_class_svm import OneClassSVM as OneClassSVM
+    from maxmargin.estimators.kernel.nu_machines import NuSVC as NuSVC
+    from maxmargin.estimators.kernel.nu_machines import NuSVR as NuSVR
+    from maxmargin.estimators.kernel.nu_machines import OneClassSVM as OneClassSVM
     from maxmargin.estimators.kernel.svc import SVC as SVC
     from maxmargin.estimators.kernel.svr import SVR as SVR
     from maxmargin.estimators.linear.elastic_net import ElasticNet as ElasticNet
@@ -51,9 +51,9 @@ _FILES = {
     "LinearSVR": "linear.linear_svr",
     "LogisticRegression": "linear.logistic_regression",
     "MultinomialNB": "bayes.discrete_nb",
-    "NuSVC": "kernel.nu_svc",
-    "NuSVR": "kernel.nu_svr",
-    "OneClassSVM": "kernel.one_class_svm",
+    "NuSVC": "kernel.nu_machines",
+    "NuSVR": "kernel.nu_machines",
+    "OneClassSVM": "kernel.nu_machines",
     "Ridge": "linear.ridge",
     "SoftmaxRegression": "linear.softmax_regression",
     "lasso_path": "linear.lasso_paths",

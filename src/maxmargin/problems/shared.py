@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
+from maxmargin._loops.loss_curve import Curve
 from maxmargin._types import Labels, Matrix, Rows, Vector
 from maxmargin.data import Block, as_double, as_rows
 from maxmargin.errors import DataError, DataTypeError
@@ -120,6 +121,13 @@ class SharedRows:
     def C(self) -> float:  # noqa: N802 - the letter of docs/notation.md
         """The cost of a row of weight 1."""
         return self.specifications[0].C
+
+    @property
+    def curve(self) -> Curve:
+        """The loss as compiled loops know it; for problems with one that they do know."""
+        curve = self.loss.curve
+        assert curve is not None
+        return curve
 
     @property
     def intercept(self) -> Intercept:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Real
 from typing import Any, Literal
 
@@ -28,6 +28,7 @@ from maxmargin.solvers.registry import kernel_regression_solver
 _LEAST_ALPHA = 1e-100
 
 
+@dataclass(eq=False, repr=False)  # writes `__init__`: the fields are the parameters
 class KernelRegression(Regressor, KernelMachine):
     """Kernel ridge regression, and the kernel linear regression of the lectures.
 
@@ -100,42 +101,23 @@ class KernelRegression(Regressor, KernelMachine):
     True
     """
 
-    def __init__(
-        self,
-        alpha: float = 1.0,
-        *,
-        kernel: str | Kernel | Any = "rbf",
-        degree: int = 3,
-        gamma: Literal["scale", "auto"] | float = "scale",
-        coef0: float = 0.0,
-        tol: float = 1e-4,
-        max_iter: int | None = 10_000,
-        learning_rate: float | None = None,
-        random_state: Any = None,
-        solver: str | Solver = "auto",
-        intercept: Literal["free", "augmented", "none"] = "free",
-        max_seconds: float | None = None,
-        n_jobs: int | None = None,
-        memory: str | int | None = None,
-        device: str = "auto",
-        verbose: bool | int = False,
-    ):
-        self.alpha = alpha
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.max_iter = max_iter
-        self.learning_rate = learning_rate
-        self.random_state = random_state
-        self.solver = solver
-        self.intercept = intercept
-        self.max_seconds = max_seconds
-        self.n_jobs = n_jobs
-        self.memory = memory
-        self.device = device
-        self.verbose = verbose
+    alpha: float = 1.0
+    _: KW_ONLY
+    kernel: str | Kernel | Any = "rbf"
+    degree: int = 3
+    gamma: Literal["scale", "auto"] | float = "scale"
+    coef0: float = 0.0
+    tol: float = 1e-4
+    max_iter: int | None = 10_000
+    learning_rate: float | None = None
+    random_state: Any = None
+    solver: str | Solver = "auto"
+    intercept: Literal["free", "augmented", "none"] = "free"
+    max_seconds: float | None = None
+    n_jobs: int | None = None
+    memory: str | int | None = None
+    device: str = "auto"
+    verbose: bool | int = False
 
     @all_or_nothing
     def fit(self, X: Rows, y: Labels | None = None, sample_weight: Vector | None = None) -> KernelRegression:

@@ -31,7 +31,7 @@ from scipy import sparse
 from maxmargin._loops.rows import CSRRows, DenseRows
 from maxmargin._loops.streams.rows import CachedRows, Room, fill_places, move_rows
 from maxmargin._types import Rows
-from maxmargin.backends.allocation import give_back_memory
+from maxmargin.backends.scratch import give_back_memory
 from maxmargin.errors import ParameterError
 from maxmargin.problems.shared import SharedBlock, rows_of
 

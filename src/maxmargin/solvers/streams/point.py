@@ -21,7 +21,6 @@ from maxmargin._loops.streams.steps import Duals, Sweep
 from maxmargin._loops.streams.sums import RowFacts, conjugate_sum, exact_sum, take_surplus
 from maxmargin._types import Matrix, Vector
 from maxmargin.problems import SharedRows
-from maxmargin.solvers.common.curve import curve_of
 
 _BALANCING = 8  # rounds; each leaves only the rounding of the one before
 
@@ -61,8 +60,7 @@ class StreamedPoint:
     @property
     def duals(self) -> Duals:
         """As the loops take it."""
-        curve = curve_of(self.shared.loss)
-        return Duals(curve.code, curve.epsilon, self.shared.signs, self.beta, self.weights, self.bias)
+        return Duals(self.shared.curve, self.shared.signs, self.beta, self.weights, self.bias)
 
     @property
     def intercepts(self) -> Vector:
@@ -79,11 +77,11 @@ class StreamedPoint:
 
     def dual_values(self) -> Vector:
         """D of every sub-problem; for a free intercept that of the problem with the intercept held by its centre."""
-        curve, facts, signs = curve_of(self.shared.loss), self.facts, self.shared.signs
+        curve, facts, signs = self.shared.curve, self.facts, self.shared.signs
         values = np.empty(self.n_parts)
         for p in range(self.n_parts):
             centre, scale, constant = self.bias[p]
-            rows = conjugate_sum(curve.code, curve.epsilon, facts, signs[p], self.beta[p])
+            rows = conjugate_sum(curve, facts, signs[p], self.beta[p])
             values[p] = -rows - 0.5 * self._square(p) - 0.5 * constant**2
             if scale > 0.0:
                 values[p] -= centre * constant / scale
@@ -111,13 +109,13 @@ class StreamedPoint:
             return
         self.bias[:, 0] = self.intercepts
         self.bias[:, 2] = 0.0
-        code, facts = curve_of(self.shared.loss).code, self.facts
+        curve, facts = self.shared.curve, self.facts
         for p in range(self.n_parts):
             for _ in range(_BALANCING):
                 surplus, largest = exact_sum(self.beta[p])
                 if abs(surplus) <= np.finfo(np.float64).eps * largest:
                     break
-                take_surplus(code, facts, self.shared.signs[p], self.beta[p], surplus)
+                take_surplus(curve, facts, self.shared.signs[p], self.beta[p], surplus)
 
     def rebuilt(self, combinations: Matrix) -> None:
         """Take weights that were formed anew from the coefficients; those before stay as they are."""

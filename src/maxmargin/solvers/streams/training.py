@@ -7,7 +7,7 @@ that pull the same way, and steps on one such lot after the other would undo eac
 Each row is visited at least once a round and measured at its first visit: its loss, and its violation of the conditions
 of optimality. The losses were measured while w moved, so their sum makes an estimate of P; D is computed from the
 coefficients alone. When the estimated gap and the violations are within the tolerance, one pass more computes the exact
-ones (`certificates.streamed`), and if these are not within it the training goes on. Where the rounds get nowhere and
+ones (`certificates.assessment`), and if these are not within it the training goes on. Where the rounds get nowhere and
 features are few, it goes on with Newton steps (`stream_newton`).
 
 The point after any step is feasible, so a round may be left anywhere: for a budget, Ctrl-C or a checkpoint.
