@@ -30,7 +30,7 @@ from maxmargin.features.base import ParametricMap, check_flag, integer_from
 from maxmargin.features.texts import as_texts, check_float_type, check_norm, counter_for, counts_of
 
 if TYPE_CHECKING:
-    from maxmargin._loops.bayes.counting import Entries
+    from maxmargin._loops.features.counting import Entries
     from maxmargin._loops.features.ngrams import Texts
 
 Places: TypeAlias = tuple[int, ...]

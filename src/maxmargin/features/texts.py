@@ -27,7 +27,7 @@ from maxmargin.errors import DataError, DataTypeError, ParameterError
 from maxmargin.features.base import ParametricMap, check_flag, integer_from
 
 if TYPE_CHECKING:
-    from maxmargin._loops.bayes.counting import Counter, Entries
+    from maxmargin._loops.features.counting import Counter, Entries
     from maxmargin._loops.features.ngrams import Texts
 
 _MOST_FEATURES = 1 << 31
@@ -109,7 +109,7 @@ def counts_of(most: RowIndex, n_columns: int, write: Writing, dtype: DTypeLike) 
 
     Every thread writes its rows without gaps, so that only what stands between two threads has to be closed up.
     """
-    from maxmargin._loops.bayes.counting import Entries  # compiled code is loaded when it is needed
+    from maxmargin._loops.features.counting import Entries  # compiled code is loaded when it is needed
 
     n_rows = len(most)
     room = _edges(np.minimum(most, n_columns))
@@ -139,7 +139,7 @@ def counts_of(most: RowIndex, n_columns: int, write: Writing, dtype: DTypeLike) 
 
 def counter_for(most: RowIndex, n_columns: int) -> Counter:
     """Room for the keys of any one of the rows that have at most so many."""
-    from maxmargin._loops.bayes.counting import COLUMNS_A_KEY, MOST_DIGITS, Counter  # loaded when it is needed
+    from maxmargin._loops.features.counting import COLUMNS_A_KEY, MOST_DIGITS, Counter  # loaded when it is needed
 
     n_keys = int(np.max(most, initial=0))
     n_tallied = n_columns if n_columns <= COLUMNS_A_KEY * n_keys else 0

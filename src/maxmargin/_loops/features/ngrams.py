@@ -15,8 +15,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin._loops.bayes.counting import ZERO, Counter, Entries, write_counts
 from maxmargin._loops.compiling import loop
+from maxmargin._loops.features.counting import ZERO, Counter, Entries, write_counts
 from maxmargin._types import RowIndex
 
 Bytes: TypeAlias = NDArray[np.uint8]
