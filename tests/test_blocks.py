@@ -24,8 +24,7 @@ from maxmargin.kernels import (
 )
 from maxmargin.losses import EpsilonInsensitive, Hinge, Logistic, MarginLoss, SquaredEpsilonInsensitive, SquaredHinge
 from maxmargin.problems import Intercept, KernelProblem, Pair, Regression, Specification, Status
-from maxmargin.solvers import QP
-from maxmargin.solvers.kernel.blocks import Blocks
+from maxmargin.solvers import QP, Blocks
 from tests.problem_table import PROBLEMS
 
 TOL = 1e-6

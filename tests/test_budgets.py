@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from maxmargin.solvers.kernel.whole_ascent import WholeAscent
 
 from maxmargin import SVC, LinearSVC
 from maxmargin.certificates import assess
@@ -19,7 +20,6 @@ from maxmargin.penalties import L1
 from maxmargin.problems import Intercept, KernelProblem, LinearProblem, Status
 from maxmargin.solvers import QP, SMO, Blocks, DualDescent, KernelDescent, Multipliers, Newton, Pairs, SimpleSMO
 from maxmargin.solvers.common.polish import polish
-from maxmargin.solvers.kernel.whole_ascent import WholeAscent
 from maxmargin.solvers.lectures.matrix_tiles import MatrixTiles
 from maxmargin.solvers.lectures.visited import pieces
 from maxmargin.solvers.linear.automatic import Automatic

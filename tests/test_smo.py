@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from maxmargin.solvers.kernel.ascent import Part
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn import svm
@@ -21,7 +22,6 @@ from maxmargin.kernels import Gaussian, Linear, Precomputed, Sigmoid
 from maxmargin.losses import EpsilonInsensitive, Hinge, MarginLoss, Squared, SquaredEpsilonInsensitive, SquaredHinge
 from maxmargin.problems import Intercept, KernelProblem, LinearProblem, Status
 from maxmargin.solvers import QP, SMO
-from maxmargin.solvers.kernel.ascent import Part
 from maxmargin.solvers.kernel.dual_variables import Variables
 from maxmargin.solvers.kernel.smo import RowCache, _Steps
 from tests.problem_table import PROBLEMS

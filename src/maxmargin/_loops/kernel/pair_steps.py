@@ -30,11 +30,11 @@ from maxmargin._loops.compiling import search_loop
 from maxmargin._loops.extremes import larger, smaller
 
 _BLOCK = 64
-_SINGLE_FLAT = np.float32(1e-12)
-_FLAT = 1e-12
+_LEAST_SINGLE = np.float32(1e-12)
+_LEAST = 1e-12  # curvature that a pair is taken to have
 
 
-class Box(NamedTuple):
+class PairBox(NamedTuple):
     """Bounds, kinks and curvature of the variables of a block."""
 
     lower: NDArray[np.float64]
@@ -45,6 +45,11 @@ class Box(NamedTuple):
     """Diagonal of Q, with the ridge."""
     group: NDArray[np.int64]
     """Pairs are formed inside groups."""
+
+    def only(self, which: NDArray[np.int64]) -> PairBox:
+        """Those of some variables."""
+        lower, upper, tube, ridge, curvature = (x[which] for x in self[:-1])
+        return PairBox(lower, upper, tube, ridge, curvature, self.group[which])
 
 
 @search_loop
@@ -94,7 +99,7 @@ def _partner(
         f, lowered, q, c = F[start:end], fall[start:end], row[start:end], curvature[start:end]
         for k in range(f.shape[0]):
             apart = larger(np.float32(f[k] + lowered[k] - slope), np.float32(0.0))
-            quadratic = larger(bend + c[k] - np.float32(2.0) * np.float32(q[k]), _SINGLE_FLAT)
+            quadratic = larger(bend + c[k] - np.float32(2.0) * np.float32(q[k]), _LEAST_SINGLE)
             gain = larger(gain, apart * apart / quadratic)
             wide = larger(wide, apart)
         widest = larger(widest, wide)
@@ -105,14 +110,14 @@ def _partner(
     best_gain, at = np.float32(-1.0), -1
     for k in range(best_start, min(best_start + _BLOCK, n)):
         apart = larger(np.float32(F[k] + fall[k] - slope), np.float32(0.0))
-        quadratic = larger(bend + curvature[k] - np.float32(2.0) * np.float32(row[k]), _SINGLE_FLAT)
+        quadratic = larger(bend + curvature[k] - np.float32(2.0) * np.float32(row[k]), _LEAST_SINGLE)
         if apart * apart / quadratic > best_gain:
             best_gain, at = apart * apart / quadratic, k
     return at, np.float64(widest), np.float64(best_gain)
 
 
 @search_loop
-def _follow(
+def _update_slopes(
     F: NDArray[np.float64],
     rise: NDArray[np.float64],
     step: float,
@@ -146,7 +151,7 @@ def pair_steps(
     slots: NDArray[np.int64],
     beta: NDArray[np.float64],
     F: NDArray[np.float64],
-    box: Box,
+    box: PairBox,
     tolerance: float,
     max_steps: int,
     stop: NDArray[np.uint8],
@@ -190,7 +195,7 @@ def pair_steps(
         if slots[j] < 0:
             return step, violation, j
         raised = values[slots[i]]
-        quadratic = max(box.curvature[i] + box.curvature[j] - 2.0 * np.float64(raised[j]), _FLAT)
+        quadratic = max(box.curvature[i] + box.curvature[j] - 2.0 * np.float64(raised[j]), _LEAST)
         length = (F[j] + fall[own, j] - F[i] - rise[own, i]) / quadratic
         up_to = 0.0 if box.tube[i] > 0.0 and beta[i] < 0.0 else box.upper[i]
         down_to = 0.0 if box.tube[j] > 0.0 and beta[j] > 0.0 else box.lower[j]
@@ -202,14 +207,14 @@ def pair_steps(
             fall[own, k] = fall_of(beta[k], box.lower[k], box.tube[k])
         F[i] += length * box.ridge[i]
         F[j] -= length * box.ridge[j]
-        lowest[0] = _follow(F, rise[0], length, raised, values[slots[j]])
+        lowest[0] = _update_slopes(F, rise[0], length, raised, values[slots[j]])
         for g in range(1, n_groups):
             lowest[g] = _lowest(F, rise[g])
     return max_steps, violation, -1
 
 
 @search_loop
-def expel(values: NDArray[Any], beta: NDArray[np.float64], F: NDArray[np.float64], box: Box, i: int) -> int:
+def expel(values: NDArray[Any], beta: NDArray[np.float64], F: NDArray[np.float64], box: PairBox, i: int) -> int:
     """Bring beta_i to zero, its coefficient going to whatever variables of its group rise or fall most cheaply.
 
     Returns the number of steps, or -1 where the others have no room for it. The bounds of i itself are not looked at.

@@ -1,4 +1,4 @@
-"""From inner products to kernel values while a tile is in the cache; and inner products of sparse rows.
+"""From inner products to kernel values, or sums of them, while a tile is in the cache; inner products of sparse rows.
 
 A tile has one row for each row a of a batch and one column for each row b of a panel. Rows are scaled beforehand
 (`kernels.panels`), so that
@@ -6,7 +6,15 @@ A tile has one row for each row a of a batch and one column for each row b of a 
     Gaussian      k = exp(<a, b> - 1/2 |a|^2 - 1/2 |b|^2)
     polynomial    k = (<a, b> + coef0)^degree
 
-Values go to row `places[i]` of `out`, from column `first` on.
+Values go to row `places[i]` of `out`, from column `first` on. Those of a Gaussian that are used once are summed up at
+once and never stored:
+
+    total_i += sum_j weight_j k(a_i, b_j)
+
+Certificates are computed from values and sums in double precision, so their loops keep the order of operations as it
+is written (`elementwise_loop`). The m terms of a tile are summed up by pairs: each goes through log2 m additions, and
+the error of the sum is at most (log2 m + 1) u sum_j |weight_j| k, with u the unit roundoff; from left to right it could
+be m times u. Sums in single precision only search, and may be reordered (`search_loop`).
 """
 
 from __future__ import annotations
@@ -16,8 +24,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin._loops.compiling import elementwise_loop, fast_loop
+from maxmargin._loops.compiling import elementwise_loop, search_loop
 from maxmargin._loops.exponential import exp_double, exp_single
+from maxmargin._loops.extremes import smaller
 
 
 @elementwise_loop
@@ -52,6 +61,48 @@ def gaussian_double(
             row[j] = exp_double(min(values[j] - shift - right[j], 0.0))
 
 
+@search_loop
+def gaussian_sums_single(
+    products: NDArray[np.float32],
+    left: NDArray[np.float32],
+    right: NDArray[np.float32],
+    weights: NDArray[np.float64],
+    total: NDArray[np.float64],
+) -> None:
+    """Weighted sums of a tile of a Gaussian kernel: exponentials in single precision, products and sums in double."""
+    kept = np.empty(products.shape[1], dtype=np.float32)  # two loops, because one would be as wide as its doubles
+    for i in range(products.shape[0]):
+        values, shift, sum_ = products[i], left[i], 0.0
+        for j in range(values.shape[0]):
+            kept[j] = exp_single(smaller(values[j] - shift - right[j], np.float32(0.0)))
+        for j in range(values.shape[0]):
+            sum_ += weights[j] * np.float64(kept[j])
+        total[i] += sum_
+
+
+@elementwise_loop
+def gaussian_sums_double(
+    products: NDArray[np.float64],
+    left: NDArray[np.float64],
+    right: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    total: NDArray[np.float64],
+) -> None:
+    """The same in double precision, summed up by pairs: the second half is added to the first, again and again."""
+    kept = np.empty(products.shape[1])
+    for i in range(products.shape[0]):
+        values, shift, n = products[i], left[i], products.shape[1]
+        for j in range(values.shape[0]):
+            kept[j] = weights[j] * exp_double(min(values[j] - shift - right[j], 0.0))
+        while n > 1:
+            half = (n + 1) // 2
+            first, second = kept[:half], kept[half:n]
+            for j in range(second.shape[0]):
+                first[j] += second[j]
+            n = half
+        total[i] += kept[0]
+
+
 @elementwise_loop
 def powers(
     products: NDArray[Any], coef0: float, degree: int, places: NDArray[np.int64], first: int, out: NDArray[Any]
@@ -68,7 +119,7 @@ def powers(
             row[j] = power
 
 
-@fast_loop
+@elementwise_loop
 def sparse_products(
     values: NDArray[Any],
     columns: NDArray[Any],
@@ -96,7 +147,7 @@ def sparse_products(
             k += 1
 
 
-@fast_loop
+@elementwise_loop
 def scattered_products(
     left: NDArray[Any],
     values: NDArray[Any],

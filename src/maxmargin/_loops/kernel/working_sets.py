@@ -1,4 +1,4 @@
-"""What surrounds the pair steps of a working set: the look at all variables, its matrix, and the change of slopes."""
+"""What surrounds the pair steps of a working set: sums over all variables, its matrix, and the change of slopes."""
 
 from __future__ import annotations
 
@@ -8,58 +8,65 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin._loops.compiling import fast_loop, loop
-from maxmargin._loops.kernel.pair_steps import fall_of, rise_of
+from maxmargin._loops.kernel.pair_steps import PairBox, fall_of, rise_of
 
 
 @loop
-def look(
+def extremes(
     F: NDArray[np.float64],
     beta: NDArray[np.float64],
-    lower: NDArray[np.float64],
-    upper: NDArray[np.float64],
-    tube: NDArray[np.float64],
+    box: PairBox,
     rising: NDArray[np.float64],
     falling: NDArray[np.float64],
-) -> tuple[float, float]:
-    """Slopes of raising and of lowering each variable; returns the smallest of the first, the largest of the second."""
-    low, high = np.inf, -np.inf
-    for k in range(len(F)):
-        up = F[k] + rise_of(beta[k], upper[k], tube[k])
-        down = F[k] + fall_of(beta[k], lower[k], tube[k])
-        rising[k], falling[k] = up, down
-        low, high = min(low, up), max(high, down)
-    return low, high
+    low: NDArray[np.float64],
+    high: NDArray[np.float64],
+) -> None:
+    """Slopes of raising and of lowering each variable, and of each group the lowest rise and the highest fall."""
+    for group in range(len(low)):
+        smallest, largest = np.inf, -np.inf
+        for k in range(len(F)):
+            if box.group[k] == group:
+                up = F[k] + rise_of(beta[k], box.upper[k], box.tube[k])
+                down = F[k] + fall_of(beta[k], box.lower[k], box.tube[k])
+                rising[k], falling[k] = up, down
+                smallest, largest = min(smallest, up), max(largest, down)
+        low[group], high[group] = smallest, largest
 
 
 @loop
-def gap_terms(
+def terms(
     F: NDArray[np.float64],
     beta: NDArray[np.float64],
-    lower: NDArray[np.float64],
-    upper: NDArray[np.float64],
-    tube: NDArray[np.float64],
-    ridge: NDArray[np.float64],
-    b: float,
-) -> tuple[float, float]:
-    """Sums over rows of the loss and of the gap, at the intercept b.
-
-    With g = f + b - t the loss is the largest of -g c - tube |c| - 1/2 ridge c^2 over lower <= c <= upper, and the gap
-    is what beta falls short of it. Every term of the gap is non-negative, so nothing cancels.
-    """
-    losses, gap = 0.0, 0.0
+    box: PairBox,
+    target: NDArray[np.float64],
+    b: NDArray[np.float64],
+) -> tuple[float, float, float, float, float, float, float, float]:
+    """The sums of `solvers.kernel.engine.Terms`. Every term of the gap is non-negative, so nothing cancels."""
+    losses, gap, square, gain, size, squares, steepness, largest = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for k in range(len(F)):
-        g = F[k] - ridge[k] * beta[k] + b
-        beyond = max(-g - tube[k], 0.0) - max(g - tube[k], 0.0)
+        c, lower, upper, tube, ridge = beta[k], box.lower[k], box.upper[k], box.tube[k], box.ridge[k]
+        slope = F[k] - ridge * c
+        g, length = slope + b[box.group[k]], abs(c)
+        beyond = max(-g - tube, 0.0) - max(g - tube, 0.0)
         if beyond == 0.0:
             loss = 0.0
-        elif ridge[k] > 0.0:
-            best = min(max(beyond / ridge[k], lower[k]), upper[k])
-            loss = best * (beyond - 0.5 * ridge[k] * best)
+        elif ridge > 0.0:
+            best = min(max(beyond / ridge, lower), upper)
+            loss = best * (beyond - 0.5 * ridge * best)
         else:
-            loss = beyond * (upper[k] if beyond > 0.0 else lower[k])
+            loss = beyond * (upper if beyond > 0.0 else lower)
+        own = tube * length + 0.5 * ridge * c * c
         losses += loss
-        gap += loss + g * beta[k] + tube[k] * abs(beta[k]) + 0.5 * ridge[k] * beta[k] * beta[k]
-    return losses, gap
+        gap += loss + g * c + own
+        square += c * (slope + target[k])
+        gain += target[k] * c - own
+        size += length
+        squares += c * c
+        if c != 0.0:
+            bound = max(-lower, upper)
+            steepness += bound if np.isfinite(bound) else length
+        largest = max(largest, abs(F[k]))
+    return losses, gap, square, gain, size, squares, steepness, largest
 
 
 @loop

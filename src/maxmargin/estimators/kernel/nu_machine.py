@@ -28,7 +28,7 @@ from maxmargin.estimators.kernel.kernel_machine import KernelMachine
 from maxmargin.losses import EpsilonInsensitive
 from maxmargin.problems import KernelProblem, Problem, Solution, Specification
 from maxmargin.solvers import Solver
-from maxmargin.solvers.kernel.blocks import Blocks
+from maxmargin.solvers.kernel.automatic import Blocks
 
 
 class NuMachine(KernelMachine):
