@@ -88,7 +88,7 @@ class Blocks(Solver):
         if driver.status is Status.STALLED and math.isfinite(driver.patience) and not interrupted:
             driver.patience = math.inf
             try:
-                found = self._reference(driver)
+                found = self.reference(driver)
             except KeyboardInterrupt:
                 return driver.solution(Status.INTERRUPTED)
             if found.status is Status.INTERRUPTED:
@@ -113,7 +113,7 @@ class Blocks(Solver):
             engine = ManyRows(problem, variables, beta, pace, self.memory or _BUDGET)
         return KernelDriver(problem, variables, engine, self)
 
-    def _reference(self, driver: KernelDriver) -> Solution:
+    def reference(self, driver: KernelDriver) -> Solution:
         """Coefficients from another solver, in the time that is left."""
         left = None if math.isinf(driver.end) else max(driver.end - time.perf_counter(), 1e-3)
         if is_of_low_rank(driver.problem):

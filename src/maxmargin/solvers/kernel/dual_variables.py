@@ -39,8 +39,9 @@ import numpy as np
 
 from maxmargin._types import RowIndex, Vector
 from maxmargin.errors import ParameterError
-from maxmargin.losses import ResidualLoss
+from maxmargin.losses import DualBox, ResidualLoss
 from maxmargin.problems import KernelProblem, Solution
+from maxmargin.solvers.kernel.suited import is_definite
 
 _ROUNDOFF = float(np.finfo(np.float64).eps)
 _AWAY = 1e-6  # of a bound: how far from it a coefficient is that is not there by rounding
@@ -134,6 +135,19 @@ class Variables:
         reach = _AWAY * np.maximum(np.abs(lower), np.abs(upper))
         away = np.minimum(upper - beta, np.minimum(beta - lower, np.abs(beta)))
         return bool(np.any(away > np.where(np.isfinite(reach), reach, 0.0)))
+
+
+def box_with_maximum(solver: str, problem: KernelProblem) -> DualBox:
+    """The bounds of a dual that has a maximum; of a loss whose multipliers have none it may not."""
+    box = problem.loss.dual_box(problem.costs)
+    assert box is not None  # the solver takes the loss
+    if np.any(np.isinf(box.upper)) and not is_definite(problem):
+        raise ParameterError(
+            f"solver={solver!r} needs a kernel matrix without negative eigenvalues for the {problem.loss.name} loss, "
+            f"whose multipliers have no bounds: the dual of {problem.objective} may have no maximum. Use the "
+            "hinge or the epsilon-insensitive loss, or another kernel. See `maxmargin.kernels.mercer_check`."
+        )
+    return box
 
 
 def _with_nu(problem: KernelProblem, nu: float) -> Variables:

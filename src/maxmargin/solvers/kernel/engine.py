@@ -57,9 +57,9 @@ class Extremes(NamedTuple):
     """What the slopes of a part tell, of each group."""
 
     low: Vector
-    """Smallest rise; infinite where nothing can be raised."""
+    """Smallest rise; infinite where the part has nothing that can be raised."""
     high: Vector
-    """Largest fall; minus infinite where nothing can be lowered."""
+    """Largest fall; minus infinite where it has nothing that can be lowered."""
 
     @property
     def violation(self) -> float:
@@ -192,7 +192,10 @@ class ActiveSet(Pool):
 
     @abstractmethod
     def working_set(self, which: RowIndex | None) -> WorkingSet:
-        """Some of the variables, None for all; often half of them were in the last working set, at the same places."""
+        """Some of the variables, None for all.
+
+        With the pace `WorkingSets` in any order, and often half of them were in the last set, at the same places.
+        """
 
 
 class KernelEngine(Pool):
@@ -208,7 +211,7 @@ class KernelEngine(Pool):
 
     @abstractmethod
     def terms(self, b: Vector) -> Terms:
-        """Sums over all variables, at one intercept a group."""
+        """Sums over all variables, at one intercept a group; it is zero where there is a row of zeros."""
 
     @abstractmethod
     def refine(self) -> None:

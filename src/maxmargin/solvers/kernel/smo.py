@@ -48,10 +48,10 @@ from maxmargin.errors import ParameterError
 from maxmargin.problems import KernelProblem, Problem, Solution, Status
 from maxmargin.solvers.common.solver import Solver
 from maxmargin.solvers.kernel.driver import KernelDriver
-from maxmargin.solvers.kernel.dual_variables import Variables
+from maxmargin.solvers.kernel.dual_variables import Variables, box_with_maximum
 from maxmargin.solvers.kernel.engine import ActiveSet, Unsettled, WorkingSet
 from maxmargin.solvers.kernel.host import HostEngine, HostPart
-from maxmargin.solvers.kernel.suited import checked_kernel_problem, is_definite
+from maxmargin.solvers.kernel.suited import checked_kernel_problem
 from maxmargin.solvers.kernel.values import KernelValues
 
 _CACHE_BYTES = 200_000_000  # as in LIBSVM
@@ -87,13 +87,8 @@ class SMO(Solver):
                 "solver='smo' is for machines with a cost C, not for those with nu (NuSVC, NuSVR, OneClassSVM). "
                 "Use solver='auto' for these."
             )
+        box_with_maximum(self.name, problem)
         driver = self.driver(problem, start)
-        if np.any(np.isinf(driver.variables.upper[: problem.n_rows])) and not is_definite(problem):
-            raise ParameterError(
-                f"solver='smo' needs a kernel matrix without negative eigenvalues for the {problem.loss.name} loss, "
-                f"whose multipliers have no bounds: the dual of {problem.objective} may have no maximum. Use the "
-                "hinge or the epsilon-insensitive loss, or another kernel. See `maxmargin.kernels.mercer_check`."
-            )
         _, interrupted = run_until_interrupted(driver.run, brief=problem.n_rows <= _BRIEF)
         return driver.solution(Status.INTERRUPTED if interrupted else driver.status)
 
