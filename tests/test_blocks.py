@@ -88,6 +88,7 @@ def test_where_pair_steps_crawl_on_few_rows_the_reference_ends_the_fit(case):
     problem = case.problem
     solution = Blocks(tol=TOL).solve(problem)
     _assert_optimal(problem, solution, TOL, case.optimum)
+    assert solution.solver != "blocks" or solution.passes < 30_000  # whoever found the coefficients is named
 
 
 # Kernels, layouts, losses, intercepts --------------------------------------------------------------------------------
