@@ -138,7 +138,8 @@ class KernelDriver:
         self.status = Status.BUDGET
         self._try_again()
         while True:
-            at = self._evaluated()
+            at = self.evaluate()
+            self._record(at)
             if self._is_optimal(at):
                 if self._is_trusted(at):
                     self.status = Status.CONVERGED
@@ -192,13 +193,14 @@ class KernelDriver:
                 self._among_unsettled(engine.pace, finest, limit, stop)
             elif self._steps_left(1) > 0 and engine.newton_step(_MOST_FREE):
                 self.steps += 1
-            further = self._evaluated()
+            further = self.evaluate()
             if further.violation >= at.violation or not self._is_optimal(further):
                 engine.recall()
-            elif further.violation <= finest:
+                continue
+            self._record(further)
+            if further.violation <= finest:
                 return
-            else:
-                at = further
+            at = further
 
     # Working sets -----------------------------------------------------------------------------------------------------
 
@@ -270,12 +272,6 @@ class KernelDriver:
 
     # Conclusions ------------------------------------------------------------------------------------------------------
 
-    def _evaluated(self) -> Evaluation:
-        """The point as it is, recorded."""
-        at = self.evaluate()
-        self.history.record(self.steps, at.primal, at.primal - at.terms.gap)
-        return at
-
     def evaluate(self) -> Evaluation:
         """The point as it is, with the intercepts that its slopes tell."""
         extremes = self.engine.extremes()
@@ -283,6 +279,9 @@ class KernelDriver:
         primal = 0.5 * terms.square + terms.losses
         relative = terms.gap / max(abs(primal), 1e-300) if self.problem.is_convex else 0.0
         return Evaluation(extremes, terms, primal, terms.gain - 0.5 * terms.square, relative)
+
+    def _record(self, at: Evaluation) -> None:
+        self.history.record(self.steps, at.primal, at.primal - at.terms.gap)
 
     def _tolerance(self, at: Evaluation) -> float:
         """Violation up to which the machine that a certificate is about is optimal."""
