@@ -21,13 +21,19 @@ Smallest and largest are found first block by block of 64, which vector instruct
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin._loops.compiling import search_loop
 from maxmargin._loops.extremes import larger, smaller
+from maxmargin._types import RowIndex, Vector
+
+Values: TypeAlias = NDArray[Any]
+"""Kernel values, single or double."""
+Flag: TypeAlias = NDArray[np.uint8]
+"""Raised where a loop should stop."""
 
 _BLOCK = 64
 _LEAST_SINGLE = np.float32(1e-12)
@@ -37,16 +43,16 @@ _LEAST = 1e-12  # curvature that a pair is taken to have
 class PairBox(NamedTuple):
     """Bounds, kinks and curvature of the variables of a block."""
 
-    lower: NDArray[np.float64]
-    upper: NDArray[np.float64]
-    tube: NDArray[np.float64]
-    ridge: NDArray[np.float64]
-    curvature: NDArray[np.float64]
+    lower: Vector
+    upper: Vector
+    tube: Vector
+    ridge: Vector
+    curvature: Vector
     """Diagonal of Q, with the ridge."""
-    group: NDArray[np.int64]
+    group: RowIndex
     """Pairs are formed inside groups."""
 
-    def only(self, which: NDArray[np.int64]) -> PairBox:
+    def only(self, which: RowIndex) -> PairBox:
         """Those of some variables."""
         lower, upper, tube, ridge, curvature = (x[which] for x in self[:-1])
         return PairBox(lower, upper, tube, ridge, curvature, self.group[which])
@@ -69,7 +75,7 @@ def fall_of(beta: float, lower: float, tube: float) -> float:
 
 
 @search_loop
-def _lowest(F: NDArray[np.float64], rise: NDArray[np.float64]) -> int:
+def _lowest(F: Vector, rise: Vector) -> int:
     """Where F + rise is smallest."""
     best, at = np.inf, -1
     for k in range(F.shape[0]):
@@ -81,12 +87,7 @@ def _lowest(F: NDArray[np.float64], rise: NDArray[np.float64]) -> int:
 
 @search_loop
 def _partner(
-    F: NDArray[np.float64],
-    fall: NDArray[np.float64],
-    slope: float,
-    row: NDArray[Any],
-    own: float,
-    curvature: NDArray[np.float32],
+    F: Vector, fall: Vector, slope: float, row: Values, own: float, curvature: NDArray[np.float32]
 ) -> tuple[int, float, float]:
     """The j that promises most when it is lowered while i is raised, the largest violation, and what j promises."""
     n = F.shape[0]
@@ -117,13 +118,7 @@ def _partner(
 
 
 @search_loop
-def _update_slopes(
-    F: NDArray[np.float64],
-    rise: NDArray[np.float64],
-    step: float,
-    raised: NDArray[Any],
-    lowered: NDArray[Any],
-) -> int:
+def _update_slopes(F: Vector, rise: Vector, step: float, raised: Values, lowered: Values) -> int:
     """F after a step, and where a rise is now cheapest."""
     n = F.shape[0]
     best, best_start = np.inf, -1
@@ -147,14 +142,7 @@ def _update_slopes(
 
 @search_loop
 def pair_steps(
-    values: NDArray[Any],
-    slots: NDArray[np.int64],
-    beta: NDArray[np.float64],
-    F: NDArray[np.float64],
-    box: PairBox,
-    tolerance: float,
-    max_steps: int,
-    stop: NDArray[np.uint8],
+    values: Values, slots: RowIndex, beta: Vector, F: Vector, box: PairBox, tolerance: float, max_steps: int, stop: Flag
 ) -> tuple[int, float, int]:
     """Steps until the largest violation is within the tolerance.
 
@@ -214,7 +202,7 @@ def pair_steps(
 
 
 @search_loop
-def expel(values: NDArray[Any], beta: NDArray[np.float64], F: NDArray[np.float64], box: PairBox, i: int) -> int:
+def expel(values: Values, beta: Vector, F: Vector, box: PairBox, i: int) -> int:
     """Bring beta_i to zero, its coefficient going to whatever variables of its group rise or fall most cheaply.
 
     Returns the number of steps, or -1 where the others have no room for it. The bounds of i itself are not looked at.

@@ -19,7 +19,7 @@ be m times u. Sums in single precision only search, and may be reordered (`searc
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,17 +27,15 @@ from numpy.typing import NDArray
 from maxmargin._loops.compiling import elementwise_loop, search_loop
 from maxmargin._loops.exponential import exp_double, exp_single
 from maxmargin._loops.extremes import smaller
+from maxmargin._types import Matrix, RowIndex, Vector
+
+Single: TypeAlias = NDArray[np.float32]
+Values: TypeAlias = NDArray[Any]
+"""Of single or double precision."""
 
 
 @elementwise_loop
-def gaussian_single(
-    products: NDArray[np.float32],
-    left: NDArray[np.float32],
-    right: NDArray[np.float32],
-    places: NDArray[np.int64],
-    first: int,
-    out: NDArray[np.float32],
-) -> None:
+def gaussian_single(products: Single, left: Single, right: Single, places: RowIndex, first: int, out: Single) -> None:
     """Exponentials of a tile, in single precision."""
     for i in range(products.shape[0]):
         values, row, shift = products[i], out[places[i], first : first + products.shape[1]], left[i]
@@ -46,14 +44,7 @@ def gaussian_single(
 
 
 @elementwise_loop
-def gaussian_double(
-    products: NDArray[np.float64],
-    left: NDArray[np.float64],
-    right: NDArray[np.float64],
-    places: NDArray[np.int64],
-    first: int,
-    out: NDArray[Any],
-) -> None:
+def gaussian_double(products: Matrix, left: Vector, right: Vector, places: RowIndex, first: int, out: Values) -> None:
     """Exponentials of a tile, in double precision; `out` may be single."""
     for i in range(products.shape[0]):
         values, row, shift = products[i], out[places[i], first : first + products.shape[1]], left[i]
@@ -62,13 +53,7 @@ def gaussian_double(
 
 
 @search_loop
-def gaussian_sums_single(
-    products: NDArray[np.float32],
-    left: NDArray[np.float32],
-    right: NDArray[np.float32],
-    weights: NDArray[np.float64],
-    total: NDArray[np.float64],
-) -> None:
+def gaussian_sums_single(products: Single, left: Single, right: Single, weights: Vector, total: Vector) -> None:
     """Weighted sums of a tile of a Gaussian kernel: exponentials in single precision, products and sums in double."""
     kept = np.empty(products.shape[1], dtype=np.float32)  # two loops, because one would be as wide as its doubles
     for i in range(products.shape[0]):
@@ -81,13 +66,7 @@ def gaussian_sums_single(
 
 
 @elementwise_loop
-def gaussian_sums_double(
-    products: NDArray[np.float64],
-    left: NDArray[np.float64],
-    right: NDArray[np.float64],
-    weights: NDArray[np.float64],
-    total: NDArray[np.float64],
-) -> None:
+def gaussian_sums_double(products: Matrix, left: Vector, right: Vector, weights: Vector, total: Vector) -> None:
     """The same in double precision, summed up by pairs: the second half is added to the first, again and again."""
     kept = np.empty(products.shape[1])
     for i in range(products.shape[0]):
@@ -104,9 +83,7 @@ def gaussian_sums_double(
 
 
 @elementwise_loop
-def powers(
-    products: NDArray[Any], coef0: float, degree: int, places: NDArray[np.int64], first: int, out: NDArray[Any]
-) -> None:
+def powers(products: Values, coef0: float, degree: int, places: RowIndex, first: int, out: Values) -> None:
     """(product + coef0)^degree, in the precision of the products; degree 1 and coef0 = 0 is the linear kernel."""
     constant = products.dtype.type(coef0)
     for i in range(products.shape[0]):
@@ -120,13 +97,7 @@ def powers(
 
 
 @elementwise_loop
-def sparse_products(
-    values: NDArray[Any],
-    columns: NDArray[Any],
-    starts: NDArray[Any],
-    panel: NDArray[Any],
-    products: NDArray[Any],
-) -> None:
+def sparse_products(values: Values, columns: Values, starts: Values, panel: Values, products: Values) -> None:
     """Inner products of CSR rows with the columns of a dense panel, four entries at a time."""
     for i in range(products.shape[0]):
         row = products[i]
@@ -149,13 +120,7 @@ def sparse_products(
 
 @elementwise_loop
 def scattered_products(
-    left: NDArray[Any],
-    values: NDArray[Any],
-    columns: NDArray[Any],
-    starts: NDArray[Any],
-    first: int,
-    total: NDArray[Any],
-    products: NDArray[Any],
+    left: Values, values: Values, columns: Values, starts: Values, first: int, total: Values, products: Values
 ) -> None:
     """Inner products of a few rows, which stand as columns in `left`, with CSR rows `first` and on.
 
@@ -174,7 +139,7 @@ def scattered_products(
 
 
 @elementwise_loop
-def mirror_lower(out: NDArray[Any], n: int, width: int, start: int, end: int, stop: NDArray[np.uint8]) -> None:
+def mirror_lower(out: Values, n: int, width: int, start: int, end: int, stop: NDArray[np.uint8]) -> None:
     """Entries above the diagonal panels of a symmetric matrix, from those below, for panels start to end - 1.
 
     Panel p has the rows and columns p * width and on; what is within a panel is already there.

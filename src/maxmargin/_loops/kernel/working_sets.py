@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin._loops.compiling import fast_loop, loop
-from maxmargin._loops.kernel.pair_steps import PairBox, fall_of, rise_of
+from maxmargin._loops.kernel.pair_steps import Flag, PairBox, Values, fall_of, rise_of
+from maxmargin._types import RowIndex, Vector
 
 
 @loop
-def extremes(
-    F: NDArray[np.float64],
-    beta: NDArray[np.float64],
-    box: PairBox,
-    rising: NDArray[np.float64],
-    falling: NDArray[np.float64],
-    low: NDArray[np.float64],
-    high: NDArray[np.float64],
-) -> None:
+def extremes(F: Vector, beta: Vector, box: PairBox, rising: Vector, falling: Vector, low: Vector, high: Vector) -> None:
     """Slopes of raising and of lowering each variable, and of each group the lowest rise and the highest fall."""
     for group in range(len(low)):
         smallest, largest = np.inf, -np.inf
@@ -35,11 +26,7 @@ def extremes(
 
 @loop
 def terms(
-    F: NDArray[np.float64],
-    beta: NDArray[np.float64],
-    box: PairBox,
-    target: NDArray[np.float64],
-    b: NDArray[np.float64],
+    F: Vector, beta: Vector, box: PairBox, target: Vector, b: Vector
 ) -> tuple[float, float, float, float, float, float, float, float]:
     """The sums of `solvers.kernel.engine.Terms`. Every term of the gap is non-negative, so nothing cancels."""
     losses, gap, square, gain, size, squares, steepness, largest = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
@@ -71,15 +58,15 @@ def terms(
 
 @loop
 def gather(
-    kept: NDArray[Any],
-    slots: NDArray[np.int64],
-    columns: NDArray[np.int64],
-    order: NDArray[np.int64],
-    targets: NDArray[np.int64],
+    kept: Values,
+    slots: RowIndex,
+    columns: RowIndex,
+    order: RowIndex,
+    targets: RowIndex,
     start: int,
     end: int,
-    stop: NDArray[np.uint8],
-    Q: NDArray[Any],
+    stop: Flag,
+    Q: Values,
 ) -> None:
     """Row `targets[k]` of Q from kept row `slots[k]`, in the given columns of it, for k from start to end - 1.
 
@@ -92,13 +79,7 @@ def gather(
 
 
 @loop
-def pick(
-    matrix: NDArray[Any],
-    rows: NDArray[np.int64],
-    columns: NDArray[np.uint32],
-    places: NDArray[np.int64],
-    out: NDArray[Any],
-) -> None:
+def pick(matrix: Values, rows: RowIndex, columns: NDArray[np.uint32], places: RowIndex, out: Values) -> None:
     """Some rows and columns of a matrix, row k into row `places[k]` of `out`."""
     for k in range(len(rows)):
         row, line = matrix[rows[k]], out[places[k]]
@@ -107,7 +88,7 @@ def pick(
 
 
 @loop
-def mirror(Q: NDArray[Any], fresh: NDArray[np.int64], start: int, end: int, stop: NDArray[np.uint8]) -> None:
+def mirror(Q: Values, fresh: RowIndex, start: int, end: int, stop: Flag) -> None:
     """Columns `fresh` of a symmetric matrix from its rows `fresh`, in rows start to end - 1; a small tile at a time."""
     for top in range(start, end, 32):
         bottom = min(top + 32, end)
@@ -120,15 +101,7 @@ def mirror(Q: NDArray[Any], fresh: NDArray[np.int64], start: int, end: int, stop
 
 
 @fast_loop
-def add_rows(
-    values: NDArray[Any],
-    slots: NDArray[np.int64],
-    steps: NDArray[np.float64],
-    start: int,
-    end: int,
-    stop: NDArray[np.uint8],
-    change: NDArray[np.float64],
-) -> None:
+def add_rows(values: Values, slots: RowIndex, steps: Vector, start: int, end: int, stop: Flag, change: Vector) -> None:
     """change_j += sum_p steps_p values[slots_p, j] for columns start to end - 1, four rows at a time."""
     n = len(slots)
     for first in range(start, end, 1024):

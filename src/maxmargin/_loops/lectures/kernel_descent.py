@@ -100,12 +100,7 @@ def descent_pass(
 
 @fast_loop
 def update_one_at_a_time(
-    K: NDArray[np.float64],
-    right: NDArray[np.float64],
-    diagonal: NDArray[np.float64],
-    rates: NDArray[np.float64],
-    order: NDArray[np.int64],
-    beta: NDArray[np.float64],
+    K: Vector, right: Vector, diagonal: Vector, rates: Vector, order: RowIndex, beta: Vector
 ) -> None:
     """beta_i <- beta_i + rate_i (t_i - sum_j K_ij beta_j - diagonal_i beta_i) for the rows i of `order`, in place."""
     n = len(beta)
