@@ -23,7 +23,7 @@ from maxmargin.estimators.kernel.svc import SVC
 from maxmargin.estimators.kernel.svr import SVR
 from maxmargin.evaluate.sample import check_estimator, check_rows_and_labels
 from maxmargin.evaluate.tables import ShownAsTable, Table
-from maxmargin.solvers.kernel.shared import sharing
+from maxmargin.solvers.kernel.values import sharing
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ from maxmargin.kernels import Kernel
 from maxmargin.losses import EpsilonInsensitive, Hinge
 from maxmargin.problems import Intercept, KernelProblem, OneClass, Problem, Regression, Solution, Specification
 from maxmargin.solvers import Solver
-from maxmargin.solvers.kernel.blocks import Blocks
+from maxmargin.solvers.kernel.automatic import Blocks
 
 
 # The parameters of an estimator are the fields of a dataclass, which writes `__init__`; it is compared as an object.
