@@ -1,14 +1,9 @@
 """Losses: each knows its curve, its conjugate and its place in the dual, never the data."""
 
-from maxmargin.losses.base import CurveLoss, DualBox, Loss, MarginLoss, ResidualLoss
-from maxmargin.losses.crammer_singer import CrammerSinger
-from maxmargin.losses.hinge import HardMargin, Hinge, SquaredHinge
-from maxmargin.losses.insensitive import Absolute, EpsilonInsensitive, SquaredEpsilonInsensitive
-from maxmargin.losses.logistic import Logistic
-from maxmargin.losses.multiclass import MulticlassLoss
-from maxmargin.losses.records import from_record
-from maxmargin.losses.softmax import Softmax
-from maxmargin.losses.squared import Squared
+from maxmargin.losses.base import CurveLoss, DualBox, Loss, MarginLoss, ResidualLoss, from_record
+from maxmargin.losses.margin import HardMargin, Hinge, Logistic, SquaredHinge
+from maxmargin.losses.multiclass import CrammerSinger, MulticlassLoss, Softmax
+from maxmargin.losses.residual import Absolute, EpsilonInsensitive, Squared, SquaredEpsilonInsensitive
 
 __all__ = [
     "Absolute",

@@ -11,17 +11,25 @@ The rest of the library speaks of scores only: l_y(f) and its conjugate l_y*(v) 
     residual    v = u,      l_y*(v) = y v + l*(v)
 
 The multiplier of a row is alpha = -C u; its coefficient in w = sum_i beta_i phi(x_i) is beta = -C v.
+
+Where the conjugate is a quadratic on an interval (`DualBox`), a loss says no more than value, subgradient, conjugate
+and the numbers of that quadratic; all else follows from these.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import asdict
+from functools import cached_property
+from inspect import isabstract
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from maxmargin._loops.loss_curve import QUADRATIC, Curve
 from maxmargin._types import Vector
+from maxmargin.errors import ModelFileError
 
 
 class DualBox(NamedTuple):
@@ -45,7 +53,7 @@ class DualBox(NamedTuple):
 
 
 def distance_to_interval(x: Vector, low: Vector, high: Vector) -> Vector:
-    """How far x is from [low, high]; infinite where the interval is empty (low = inf, high = -inf)."""
+    """How far x is from [low, high]."""
     with np.errstate(invalid="ignore"):  # inf - inf appears only where the other side decides
         below, above = low - x, x - high
     return np.fmax(np.fmax(below, above), 0.0)
@@ -103,25 +111,95 @@ class Loss(ABC):
         """The quadratic pieces of the dual, or None where the conjugate is not quadratic."""
         return None
 
+    @property
+    def curve(self) -> Curve | None:
+        """What compiled loops know of the loss; None where it is none of theirs."""
+        return None
+
     def to_record(self) -> dict[str, Any]:
         """Name and parameters, as plain values."""
         return {"kind": type(self).__name__, **asdict(self)}  # type: ignore[call-overload]  # all are dataclasses
 
 
-class CurveLoss(Loss):
-    """A loss of one number z a row, with subdifferentials that are intervals."""
+def kinds_of_losses(kind: type[Loss] = Loss) -> Iterator[type[Loss]]:
+    """Every loss that there is, also one that a user has defined, each after what it derives from."""
+    for each in kind.__subclasses__():
+        if not isabstract(each):
+            yield each
+        yield from kinds_of_losses(each)
 
-    @abstractmethod
+
+def from_record(record: dict[str, Any]) -> Loss:
+    """Loss whose `to_record` gave `record`."""
+    parameters = dict(record)
+    kind = parameters.pop("kind", None)
+    for known in kinds_of_losses():
+        if known.__name__ == kind:
+            return known(**parameters)
+    raise ModelFileError(f"the model file names a loss {kind!r} that this version does not know.")
+
+
+class CurveLoss(Loss):
+    """A loss of one number z a row, with subdifferentials that are intervals.
+
+    What is not abstract here is derived from the dual box; a loss without one brings its own.
+    """
+
+    is_margin: ClassVar[bool]
+    """Whether z = y f, and not f - y."""
+
+    @cached_property
+    def _numbers(self) -> Curve:
+        """The numbers of the conjugate: the dual box at C = 1, turned round because alpha = -C u."""
+        box = self.dual_box(np.ones(1))
+        assert box is not None, "a loss whose conjugate is not quadratic has a curve of its own"
+        lower, upper, linear, absolute, diagonal = (float(column[0]) for column in box)
+        return Curve(QUADRATIC, self.is_margin, 0.0 - upper, 0.0 - lower, linear, absolute, diagonal)
+
+    @property
+    def curve(self) -> Curve | None:
+        """What compiled loops know of the loss."""
+        return self._numbers
+
     def subdifferential(self, z: Vector) -> tuple[Vector, Vector]:
         """Ends of the interval of subgradients of l at z."""
+        curve = self._numbers
+        if curve.ridge > 0.0:
+            slope = self.subgradient(z)
+            return slope, slope
+        t = z - curve.aim
+        lowest = np.where(t > curve.tube, curve.high, np.where(t > -curve.tube, 0.0, curve.low))
+        highest = np.where(t >= curve.tube, curve.high, np.where(t >= -curve.tube, 0.0, curve.low))
+        return lowest, highest
 
-    @abstractmethod
     def conjugate_subdifferential(self, u: Vector) -> tuple[Vector, Vector]:
         """Ends of the interval of z at which u is a subgradient of l."""
+        curve = self._numbers
+        z = curve.aim + curve.ridge * np.clip(u, curve.low, curve.high)
+        first = np.where(u <= curve.low, -np.inf, z + np.where(u > 0.0, curve.tube, -curve.tube))
+        last = np.where(u >= curve.high, np.inf, z + np.where(u < 0.0, -curve.tube, curve.tube))
+        return first, last
 
-    @abstractmethod
     def curvature(self, z: Vector) -> Vector:
         """Second derivative of l at z, away from its kinks."""
+        curve, u = self._numbers, self.subgradient(z)
+        if curve.ridge == 0.0:
+            return np.zeros_like(u)
+        is_inside = (curve.low < u) & (u < curve.high) & ((u != 0.0) | (curve.tube == 0.0))
+        return np.where(is_inside, 1.0 / curve.ridge, 0.0)
+
+    def kinks(self) -> list[float]:
+        """Points z at which the slope of l jumps or bends."""
+        curve, found = self._numbers, []
+        for end, side in ((curve.low, -1.0), (curve.high, 1.0)):
+            wall = curve.aim + side * curve.tube
+            if end == 0.0:  # no slope on this side
+                continue
+            if curve.ridge == 0.0 or curve.tube > 0.0 or 0.0 in (curve.low, curve.high):
+                found.append(wall)
+            if curve.ridge > 0.0 and np.isfinite(end):
+                found.append(wall + curve.ridge * end)
+        return found
 
     @abstractmethod
     def score_curvature(self, f: Vector, y: Vector) -> Vector:
@@ -142,6 +220,8 @@ class CurveLoss(Loss):
 class MarginLoss(CurveLoss):
     """A loss l(y f) of the margin, with labels -1 and +1."""
 
+    is_margin: ClassVar[bool] = True
+
     def score_value(self, f: Vector, y: Vector) -> Vector:
         """The loss l(y f)."""
         return self.value(y * f)
@@ -153,6 +233,10 @@ class MarginLoss(CurveLoss):
     def score_curvature(self, f: Vector, y: Vector) -> Vector:
         """The second derivative l''(y f), because y^2 = 1."""
         return self.curvature(y * f)
+
+    def score_kinks(self, y: Vector) -> list[Vector]:
+        """Kinks are where y f has them, because 1 / y = y."""
+        return [kink * y for kink in self.kinks()]
 
     def score_conjugate(self, v: Vector, y: Vector) -> Vector:
         """The conjugate l*(y v)."""
@@ -174,6 +258,8 @@ class MarginLoss(CurveLoss):
 class ResidualLoss(CurveLoss):
     """A loss l(f - y) of the residual, with real targets."""
 
+    is_margin: ClassVar[bool] = False
+
     def score_value(self, f: Vector, y: Vector) -> Vector:
         """The loss l(f - y)."""
         return self.value(f - y)
@@ -185,6 +271,10 @@ class ResidualLoss(CurveLoss):
     def score_curvature(self, f: Vector, y: Vector) -> Vector:
         """The second derivative l''(f - y)."""
         return self.curvature(f - y)
+
+    def score_kinks(self, y: Vector) -> list[Vector]:
+        """Kinks are as far from the target as those of the curve are from zero."""
+        return [y + kink for kink in self.kinks()]
 
     def score_conjugate(self, v: Vector, y: Vector) -> Vector:
         """The conjugate y v + l*(v)."""

@@ -4,9 +4,9 @@ from maxmargin.problems.intercept import Intercept, best_intercept
 from maxmargin.problems.kernel import KernelProblem, combine_columns
 from maxmargin.problems.linear import LinearProblem, linear_scores
 from maxmargin.problems.problem import Pieces, Problem
+from maxmargin.problems.shared import SharedRows, TaskRows, is_source
 from maxmargin.problems.solution import History, Solution, Status
 from maxmargin.problems.specification import Specification
-from maxmargin.problems.streamed import StreamedProblem, is_source
 from maxmargin.problems.tasks import AllClasses, OneClass, OneVersusRest, Pair, Regression, Task
 
 __all__ = [
@@ -21,11 +21,12 @@ __all__ = [
     "Pieces",
     "Problem",
     "Regression",
+    "SharedRows",
     "Solution",
     "Specification",
     "Status",
-    "StreamedProblem",
     "Task",
+    "TaskRows",
     "best_intercept",
     "combine_columns",
     "is_source",

@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from maxmargin._loops.loss_curve import Curve
 from maxmargin._types import Matrix, RowIndex, Vector
 from maxmargin.data import Source
 from maxmargin.losses import HardMargin, Loss
@@ -61,6 +62,11 @@ class Problem(ABC):
         return self.source.n_rows
 
     @property
+    def is_in_memory(self) -> bool:
+        """Whether all rows are at hand, and not block by block."""
+        return True
+
+    @property
     def targets(self) -> Vector:
         """y_i of every row: -1 or +1, a number, or the number of a class."""
         return self.source.y
@@ -71,6 +77,13 @@ class Problem(ABC):
         if isinstance(self.loss, HardMargin):
             return np.ones(self.n_rows)
         return self.C * self.source.weight
+
+    @property
+    def curve(self) -> Curve:
+        """The loss as compiled loops know it; for problems with one that they do know."""
+        curve = self.loss.curve
+        assert curve is not None
+        return curve
 
     @property
     @abstractmethod

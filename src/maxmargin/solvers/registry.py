@@ -13,7 +13,7 @@ from maxmargin.solvers.common.solver import Solver
 SOLVERS = {
     "Automatic": "linear.automatic",
     "AveragedSGD": "lectures.averaged_sgd",
-    "Blocks": "kernel.blocks",
+    "Blocks": "kernel.automatic",
     "DualDescent": "linear.dcd",
     "FullGradient": "lectures.kernel_gradient",
     "Implicit": "lectures.implicit",

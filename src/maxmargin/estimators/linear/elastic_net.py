@@ -78,7 +78,9 @@ class SparseRegressor(LeastSquaresMachine):
     l1_ratio: Any = 1.0
 
     @all_or_nothing
-    def fit(self, X: Rows, y: Labels, sample_weight: Vector | None = None, check_input: bool = True) -> Self:
+    def fit(
+        self, X: Rows, y: Labels | None = None, sample_weight: Vector | None = None, check_input: bool = True
+    ) -> Self:
         """Train on rows X with targets y; a row of weight 2 is the row twice, of weight 0 its absence.
 
         `check_input` is accepted for compatibility: the input is always checked.
@@ -116,7 +118,7 @@ class SparseRegressor(LeastSquaresMachine):
         training = self._train([specification], X, y, weight, solver=self._solver(penalty), start=start)
         self._store_points(training.points)
         self.dual_gap_ = training.certificates[0].gap
-        self._conclude(training, self._points())
+        self._conclude(training)
 
     def _iterations(self, passes: list[int]) -> Any:
         """At least one: the weights were looked at."""

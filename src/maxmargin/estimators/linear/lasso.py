@@ -168,7 +168,7 @@ class LassoCV(SparseRegressor):
 
     @all_or_nothing
     def fit(  # type: ignore[override]  # scikit-learn's has no check_input either
-        self, X: Rows, y: Labels, sample_weight: Vector | None = None
+        self, X: Rows, y: Labels | None = None, sample_weight: Vector | None = None
     ) -> LassoCV:
         """Choose alpha, then train on all rows; a row of weight 2 counts twice, also among those held out."""
         check_flag("fit_intercept", self.fit_intercept)

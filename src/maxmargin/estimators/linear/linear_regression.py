@@ -7,13 +7,13 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import RegressorMixin
 
 from maxmargin._types import Labels, Rows, Vector
 from maxmargin.certificates import Point
 from maxmargin.errors import ParameterError
 from maxmargin.estimators.fitting.machine import all_or_nothing
 from maxmargin.estimators.fitting.parameters import check_positive
+from maxmargin.estimators.fitting.sources import Regressor
 from maxmargin.estimators.fitting.validation import check_numbers, check_same_length, check_weights
 from maxmargin.estimators.linear.linear_machine import LinearMachine
 from maxmargin.losses import Squared
@@ -26,13 +26,13 @@ from maxmargin.solvers.linear.suited import check_suited
 _LEAST_ALPHA = 1e-100
 
 
-class LeastSquaresMachine(RegressorMixin, LinearMachine):  # type: ignore[misc]  # scikit-learn is untyped
+class LeastSquaresMachine(Regressor, LinearMachine):
     """A number predicted by <w, x> + b, trained on squared errors."""
 
     _methods: ClassVar[dict[str, Method]]
     """Names of solvers that are a closed form, or conjugate gradients, for the normal equations."""
 
-    def _checked(self, X: Rows, y: Labels, sample_weight: Vector | None) -> tuple[Rows, Vector, Vector | None]:
+    def _checked(self, X: Rows, y: Labels | None, sample_weight: Vector | None) -> tuple[Rows, Vector, Vector | None]:
         """Input as a problem takes it."""
         self._check_choices()
         X = self._check_linear_input(X, reset=True)
@@ -167,7 +167,7 @@ class LinearRegression(LeastSquaresMachine):
         self.verbose = verbose
 
     @all_or_nothing
-    def fit(self, X: Rows, y: Labels, sample_weight: Vector | None = None) -> LinearRegression:
+    def fit(self, X: Rows, y: Labels | None = None, sample_weight: Vector | None = None) -> LinearRegression:
         """Train on rows X with targets y; a row of weight 2 is the row twice, of weight 0 its absence."""
         intercept = self._intercept()
         X, y, weight = self._checked(X, y, sample_weight)
@@ -176,7 +176,7 @@ class LinearRegression(LeastSquaresMachine):
         solver = self._solver(nowhere)
         training = self._train([specification], X, y, weight, solver=solver, certified=_inside_a_box)
         self._store_points(training.points)
-        self._conclude(training, self._points())
+        self._conclude(training)
         return self
 
 

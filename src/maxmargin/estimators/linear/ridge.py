@@ -115,14 +115,14 @@ class Ridge(LeastSquaresMachine):
         self.verbose = verbose
 
     @all_or_nothing
-    def fit(self, X: Rows, y: Labels, sample_weight: Vector | None = None) -> Ridge:
+    def fit(self, X: Rows, y: Labels | None = None, sample_weight: Vector | None = None) -> Ridge:
         """Train on rows X with targets y; a row of weight 2 is the row twice, of weight 0 its absence."""
         C, intercept = 1.0 / check_alpha(self.alpha, " for the squares of its reciprocal"), self._intercept()
         X, y, weight = self._checked(X, y, sample_weight)
         specification = Specification(Regression(), Squared(), C, intercept)
         training = self._train([specification], X, y, weight, solver=self._solver(specification.penalty))
         self._store_points(training.points)
-        self._conclude(training, self._points())
+        self._conclude(training)
         return self
 
 

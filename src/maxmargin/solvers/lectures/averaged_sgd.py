@@ -91,8 +91,8 @@ class _Averaging(Descent):
     def _sums(self) -> _Sums:
         return _Sums(
             self.walk.step,
-            self.pace.strength * (self.harmonic * self.vector - self.late_vector),
-            self.pace.strength * (self.harmonic * self.visited - self.late_visited),
+            self.sizes.strength * (self.harmonic * self.vector - self.late_vector),
+            self.sizes.strength * (self.harmonic * self.visited - self.late_visited),
         )
 
     def visit(self, order: RowIndex, stop: StopFlag) -> None:
@@ -103,8 +103,8 @@ class _Averaging(Descent):
             self.marks = [self.marks[-1], self._sums()]
             self.next_mark *= 2
         self.walk, self.harmonic = averaged_steps(
-            self.examples,
-            self.pace,
+            self.drawn,
+            self.sizes,
             order,
             self.walk,
             self.harmonic,

@@ -69,4 +69,4 @@ class _Implicit(Descent):
         """One step a row."""
         from maxmargin._loops.lectures.stochastic import implicit_steps
 
-        self.walk = implicit_steps(self.examples, self.pace, order, self.walk, self.vector, self.visited, stop)
+        self.walk = implicit_steps(self.drawn, self.sizes, order, self.walk, self.vector, self.visited, stop)

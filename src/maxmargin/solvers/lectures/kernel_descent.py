@@ -30,10 +30,9 @@ from maxmargin.errors import ParameterError
 from maxmargin.losses import DualBox
 from maxmargin.problems import KernelProblem, Problem, Solution
 from maxmargin.solvers.common.solver import Solver
-from maxmargin.solvers.kernel.suited import checked_kernel_problem, is_definite
-from maxmargin.solvers.lectures.kernel_ascent import Ascent, own_terms
-from maxmargin.solvers.lectures.kernel_look import Look
-from maxmargin.solvers.lectures.matrix_tiles import MATRIX_BYTES
+from maxmargin.solvers.kernel.dual_variables import box_with_maximum
+from maxmargin.solvers.kernel.suited import checked_kernel_problem
+from maxmargin.solvers.lectures.kernel_ascent import MATRIX_BYTES, KernelAscent, KernelPoint, own_terms
 from maxmargin.solvers.lectures.visited import generator
 
 
@@ -61,18 +60,11 @@ class KernelDescent(Solver):
                 "sum_i alpha_i y_i = 0. Use intercept='augmented', which is the kernel k + 1, or solver='smo'."
             )
         problem = checked_kernel_problem(self.name, problem)
-        box = problem.loss.dual_box(problem.costs)
-        assert box is not None
-        if np.any(np.isinf(box.upper)) and not is_definite(problem):
-            raise ParameterError(
-                f"solver='dcd' needs a kernel matrix without negative eigenvalues for the {problem.loss.name} loss, "
-                f"whose multipliers have no bounds: the dual of {problem.objective} may have no maximum. Use the "
-                "hinge or the epsilon-insensitive loss, or another kernel. See `maxmargin.kernels.mercer_check`."
-            )
-        return _Descent(self, problem, box, start).climb()
+        box = box_with_maximum(self.name, problem)
+        return CoordinateAscent(self, problem, box, start).climb()
 
 
-class _Descent(Ascent):
+class CoordinateAscent(KernelAscent):
     """Coordinate ascent at work."""
 
     def __init__(self, solver: KernelDescent, problem: KernelProblem, box: DualBox, start: Solution | None):
@@ -92,28 +84,25 @@ class _Descent(Ascent):
         )
         self.order = self.rng.permutation(self.n)
         self.total = 0.0
-        self.moved_in_pass = self.quiet_passes = 0
 
-    def visit(self, rows: slice, stop: StopFlag) -> None:
+    def visit(self, rows: slice, stop: StopFlag) -> int:
         """Steps on the rows of a piece of the order."""
         from maxmargin._loops.lectures.kernel_descent import descent_pass
 
         if rows.start == 0:
-            self.order, self.moved_in_pass = self.rng.permutation(self.n), 0
+            self.order = self.rng.permutation(self.n)
         order = self.order[rows]
         tile = self.rows.tile(order)
         moved, self.total = descent_pass(
             tile.K, tile.places, order, self.terms, self.constant, self.total, self.alpha, self.scores, stop
         )
-        self.moved_in_pass += moved
-        self.moved += moved
+        return moved
 
     def end_pass(self) -> bool:
         """A pass in which nothing moved is the last, or else the scores are off."""
-        self.quiet_passes = 0 if self.moved_in_pass else self.quiet_passes + 1
         return self.quiet_passes > 0
 
-    def settle(self, at: Look) -> None:
+    def settle(self, at: KernelPoint) -> None:
         """Take the sum of beta afresh; the scores are."""
         self.total = float(np.sum(self.signs * at.alpha))
 

@@ -96,8 +96,8 @@ class _Pegasos(Descent):
         from maxmargin._loops.lectures.stochastic import pegasos_steps
 
         self.walk = pegasos_steps(
-            self.examples,
-            self.pace,
+            self.drawn,
+            self.sizes,
             self.radius,
             self.batch,
             order,

@@ -33,7 +33,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from maxmargin.losses import SquaredHinge
 from maxmargin.problems import History, LinearProblem, Problem, Solution, Status
 from maxmargin.solvers.common.solver import Solver
 from maxmargin.solvers.lectures.visited import (
@@ -96,7 +95,7 @@ class Subgradient(Solver):
 
 def _delay(problem: LinearProblem) -> float:
     """How much later the steps begin for a loss whose slope has no bound: 2 / delay is 1 / curvature."""
-    if not isinstance(problem.loss, SquaredHinge):
+    if problem.curve.is_bounded:
         return 0.0
     constant = 0.0 if problem.intercept.is_free else problem.intercept.scale**2
-    return 2.0 * float(2.0 * problem.costs @ (row_squares(problem) + constant))
+    return 2.0 * float(problem.costs @ (row_squares(problem) + constant)) / problem.curve.ridge

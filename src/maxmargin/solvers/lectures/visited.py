@@ -204,24 +204,18 @@ class Descent(ABC):
     """A stochastic solver at work: w = scale * vector and beta = scale * visited, as in `stochastic`."""
 
     def __init__(self, problem: LinearProblem):
-        from maxmargin._loops.lectures.stochastic import (
-            Examples,
-            Pace,
-            Walk,
-        )  # compiled code is loaded when it is needed
+        # Compiled code is loaded when it is needed.
+        from maxmargin._loops.lectures.stochastic import DrawnRows, StepSizes, Walk
 
-        code = next(code for code, loss in enumerate(SLOPED) if isinstance(problem.loss, loss))
-        epsilon = float(getattr(problem.loss, "epsilon", 0.0))
-        squares = row_squares(problem)
-        self.examples = Examples(problem.source.loop_rows, problem.targets, squares, code, epsilon)
-
+        squares, curve = row_squares(problem), problem.curve
+        self.drawn = DrawnRows(problem.source.loop_rows, problem.targets, squares, curve)
         self.free = problem.intercept.is_free
         strength, delay = float(np.sum(problem.costs)), 0.0
         constant = 0.0 if self.free else problem.intercept.scale**2
-        if isinstance(problem.loss, SquaredHinge):
+        if not curve.is_bounded:
             # The slope of this loss has no bound: steps above 1 / curvature would throw w further out each time.
-            delay = 2.0 * strength * (float(np.max(squares)) + (1.0 if self.free else constant))
-        self.pace = Pace(strength, delay, constant, _unit_of_scores(problem) if self.free else 0.0)
+            delay = strength / curve.ridge * (float(np.max(squares)) + (1.0 if self.free else constant))
+        self.sizes = StepSizes(strength, delay, constant, _unit_of_scores(problem) if self.free else 0.0)
 
         self.walk = Walk()
         self.vector = np.zeros(problem.source.n_features)
@@ -237,7 +231,7 @@ class Descent(ABC):
         return self._point(scale * self.vector, scale * self.visited)
 
     def _point(self, weights: Vector, beta: Vector) -> Point:
-        return Point(weights, None if self.free else self.pace.constant * math.fsum(beta), beta)
+        return Point(weights, None if self.free else self.sizes.constant * math.fsum(beta), beta)
 
     def settle(self, b: float) -> None:
         """Put a free intercept where a check found it best; its steps go on from there."""

@@ -46,7 +46,6 @@ from maxmargin.losses import (
 )
 from maxmargin.penalties import L2
 from maxmargin.problems import History, LinearProblem, Problem, Solution, Status
-from maxmargin.solvers.common.curve import curve_of
 from maxmargin.solvers.common.feasible import balanced
 from maxmargin.solvers.common.solver import Solver
 from maxmargin.solvers.linear.dcd_steps import Iterate, steps_for
@@ -218,7 +217,7 @@ class _Descent:
             combination = self.passes.combination(self.steps.signs * alpha)
             self.bias[0] = b  # the multiplier of the balance grows by what is still missing from it
         beta = self.steps.signs * alpha
-        loss, conjugate, self.violation = self.passes.row_gaps(curve_of(self.problem.loss), self.w, b, self.C, beta)
+        loss, conjugate, self.violation = self.passes.row_gaps(self.problem.curve, self.w, b, self.C, beta)
         constant = 0.0 if self.is_free else 0.5 * self.bias[2] ** 2
         primal = 0.5 * float(self.w @ self.w) + constant + loss
         dual = -0.5 * float(combination @ combination) - constant - conjugate

@@ -1,8 +1,7 @@
-"""One pass of dual coordinate descent, for each of the three shapes that a row's dual can have.
+"""One pass of dual coordinate descent, for each of the two shapes that a row's dual can have.
 
-    parabola on an interval      hinge, squared hinge       0 <= alpha <= upper
-    parabola with a kink at 0    tube, squared tube, squared loss      |alpha| <= upper
-    entropy on an interval       logistic                   0 < alpha < C
+    parabola on an interval, perhaps with a kink at 0      quadratic conjugates
+    entropy on an interval                                 logistic loss
 
 `_loops.linear.dual_descent` has the steps themselves.
 """
@@ -14,11 +13,12 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from maxmargin._loops.linear.dual_descent import hinge_epoch, logistic_epoch, tube_epoch
+from maxmargin._loops.linear.dual_descent import logistic_epoch, quadratic_epoch
+from maxmargin._loops.loss_curve import LOGISTIC
 from maxmargin._types import RowIndex, Vector
 from maxmargin.backends.threads import StopFlag
 from maxmargin.data.passes import Passes
-from maxmargin.losses import DualBox, Logistic, ResidualLoss
+from maxmargin.losses import DualBox
 from maxmargin.problems import LinearProblem
 
 _FIRST_SHARE = 1e-8  # of C: where the multipliers of a logistic problem begin, near the zero that they cannot have
@@ -42,19 +42,17 @@ class Iterate(NamedTuple):
 class Steps(ABC):
     """A pass over rows that improves their multipliers, and the weights with them."""
 
-    size = 1.0
-    """Size of a slope at the start: 1 for margins, the spread of the targets for residuals."""
-
     def __init__(self, problem: LinearProblem, passes: Passes, squares: Vector):
         self.rows, self.squares = passes.rows, squares
+        self.curve, self.y, self.C = problem.curve, problem.targets, problem.costs
         self.signs = problem.coefficients(np.ones(passes.n_rows))
-        self.box: DualBox = problem.loss.dual_box(problem.costs) or DualBox.interval(
-            np.zeros_like(problem.costs), problem.costs
-        )
+        self.box: DualBox = problem.loss.dual_box(self.C) or DualBox.interval(np.zeros_like(self.C), self.C)
+        self.size = 1.0 if self.curve.is_margin else float(np.std(self.y)) or 1.0
+        """Size of a slope at the start: 1 for margins, the spread of the targets for residuals."""
 
+    @abstractmethod
     def begin(self, alpha: Vector) -> Vector:
         """The multipliers to begin with, near the given ones."""
-        return np.clip(alpha, self.box.lower, self.box.upper)
 
     @abstractmethod
     def best_multiple(self, alpha: Vector, square: float) -> float:
@@ -65,67 +63,31 @@ class Steps(ABC):
         """One pass over the active rows; returns how many stay active, and the largest and smallest slope."""
 
 
-class _Quadratic(Steps):
-    aims: Vector
+class QuadraticSteps(Steps):
+    """Every loss whose conjugate is a quadratic on an interval."""
+
+    def begin(self, alpha: Vector) -> Vector:
+        """Within their bounds."""
+        return np.clip(alpha, self.box.lower, self.box.upper)
 
     def best_multiple(self, alpha: Vector, square: float) -> float:
+        """The top of a parabola."""
         box = self.box
-        gain = float(self.aims @ alpha) - float(box.absolute @ np.abs(alpha))
+        aims = box.linear if self.curve.is_margin else box.linear + self.y
+        gain = float(aims @ alpha) - float(box.absolute @ np.abs(alpha))
         price = square + float(box.diagonal @ np.square(alpha))
         return 1.0 if gain >= price else max(gain, 0.0) / price
 
-
-class MarginSteps(_Quadratic):
-    """Hinge and squared hinge."""
-
-    def __init__(self, problem: LinearProblem, passes: Passes, squares: Vector):
-        super().__init__(problem, passes, squares)
-        self.aims = self.box.linear
-
     def epoch(self, order: RowIndex, active: int, limits: Limits, at: Iterate, stop: StopFlag) -> Slopes:
-        """Slopes outside `limits` at a bound are left out from now on."""
-        box = self.box
-        result: Slopes = hinge_epoch(
-            self.rows,
-            self.signs,
-            self.aims,
-            box.upper,
-            box.diagonal,
-            self.squares,
-            order,
-            active,
-            *limits,
-            *at,
-            stop,
+        """Slopes outside `limits` at a bound or at the kink are left out from now on.
+
+        A residual can be on either side of its target: what is steep for it is the larger limit, whatever its sign.
+        """
+        high, low = limits if self.curve.is_margin else (limits[0], -limits[0])
+        active, high, low = quadratic_epoch(
+            self.rows, tuple(self.curve), self.y, self.C, self.squares, order, active, high, low, *at, stop
         )
-        return result
-
-
-class TubeSteps(_Quadratic):
-    """Epsilon-insensitive loss, its square, and the squared loss."""
-
-    def __init__(self, problem: LinearProblem, passes: Passes, squares: Vector):
-        super().__init__(problem, passes, squares)
-        self.aims = self.box.linear + problem.targets
-        self.size = float(np.std(problem.targets)) or 1.0
-
-    def epoch(self, order: RowIndex, active: int, limits: Limits, at: Iterate, stop: StopFlag) -> Slopes:
-        """Slopes beyond the larger limit at a bound or at the kink are left out from now on."""
-        box = self.box
-        active, worst = tube_epoch(
-            self.rows,
-            self.aims,
-            box.upper,
-            box.diagonal,
-            box.absolute,
-            self.squares,
-            order,
-            active,
-            limits[0],
-            *at,
-            stop,
-        )
-        return active, worst, 0.0
+        return (active, high, low) if self.curve.is_margin else (active, max(high, -low, 0.0), 0.0)
 
 
 class LogisticSteps(Steps):
@@ -133,10 +95,9 @@ class LogisticSteps(Steps):
 
     def begin(self, alpha: Vector) -> Vector:
         """Away from the ends of the interval, where the entropy is vertical."""
-        C = self.box.upper
-        share = np.clip(alpha / C, _FIRST_SHARE, 1.0 - _FIRST_SHARE)
+        share = np.clip(alpha / self.C, _FIRST_SHARE, 1.0 - _FIRST_SHARE)
         self.logit = np.log(share) - np.log1p(-share)
-        return share * C
+        return share * self.C
 
     def best_multiple(self, alpha: Vector, square: float) -> float:
         """1: the dual is no parabola."""
@@ -145,14 +106,12 @@ class LogisticSteps(Steps):
     def epoch(self, order: RowIndex, active: int, limits: Limits, at: Iterate, stop: StopFlag) -> Slopes:
         """All rows: none is ever settled."""
         worst = logistic_epoch(
-            self.rows, self.signs, self.box.upper, self.squares, order, at.alpha, self.logit, at.w, at.bias, stop
+            self.rows, self.y, self.C, self.squares, order, at.alpha, self.logit, at.w, at.bias, stop
         )
         return active, worst, 0.0
 
 
 def steps_for(problem: LinearProblem, passes: Passes, squares: Vector) -> Steps:
     """The steps that suit the loss."""
-    if isinstance(problem.loss, Logistic):
-        return LogisticSteps(problem, passes, squares)
-    kind = TubeSteps if isinstance(problem.loss, ResidualLoss) else MarginSteps
+    kind = LogisticSteps if problem.curve.kind == LOGISTIC else QuadraticSteps
     return kind(problem, passes, squares)

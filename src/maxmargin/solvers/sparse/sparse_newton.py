@@ -32,7 +32,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from maxmargin._loops.curves import line_loop, look_loop
+from maxmargin._loops.curves import evaluate_loop, line_loop
 from maxmargin._types import RowIndex, Vector
 from maxmargin.backends.threads import one_blas_thread, over_ranges
 from maxmargin.data.passes import Passes
@@ -40,7 +40,6 @@ from maxmargin.errors import ParameterError
 from maxmargin.losses import DualBox, Logistic, Squared, SquaredEpsilonInsensitive, SquaredHinge
 from maxmargin.penalties import L1
 from maxmargin.problems import History, LinearProblem, Problem, Solution, Status
-from maxmargin.solvers.common.curve import curve_of
 from maxmargin.solvers.common.feasible import balanced, into_domain, scale_into_domain
 from maxmargin.solvers.common.solver import Solver
 from maxmargin.solvers.sparse.l1_model import MAX_GRAM, LocalModel
@@ -122,7 +121,7 @@ class _ProximalNewton:
         assert isinstance(problem.penalty, L1)
         self.problem, self.passes, self.tol = problem, passes, tol
         self.target = self.strength = problem.penalty.strength
-        self.curve = curve_of(problem.loss)
+        self.numbers = tuple(problem.curve)
         self.y, self.C = problem.targets, problem.costs
         self.scale = problem.intercept.scale
         self.history = History()
@@ -176,7 +175,7 @@ class _ProximalNewton:
         slope, curvature = np.empty_like(f), np.empty_like(f)
         y, C = self.y, self.C
         loss, _, total, _ = self._sums(
-            lambda first, last: look_loop(*self.curve, f, b, y, C, first, last, slope, curvature)
+            lambda first, last: evaluate_loop(self.numbers, f, b, y, C, first, last, slope, curvature)
         )
         sums = -self.passes.combination(slope)
         self.n_passes += 1.0
@@ -201,7 +200,7 @@ class _ProximalNewton:
         """Newton steps on the intercept alone, kept inside a bracket: the loss is convex in it."""
         low, high = -np.inf, np.inf
         for _ in range(_BIAS_STEPS):
-            slope, curvature = self._sums(partial(line_loop, *self.curve, f, b, f, 0.0, 1.0, 0.0, self.y, self.C))
+            slope, curvature = self._sums(partial(line_loop, self.numbers, f, b, f, 0.0, 1.0, 0.0, self.y, self.C))
             low, high = (low, b) if slope > 0.0 else (b, high)
             following = b - (slope / curvature if curvature > 0.0 else float(np.sign(slope)))
             if not low <= following <= high:
@@ -280,7 +279,9 @@ class _ProximalNewton:
 
     def _slopes_along(self, at: _L1Point, moved: Vector, t: float) -> list[float]:
         y, C = self.y, self.C
-        return self._sums(lambda first, last: line_loop(*self.curve, at.f, at.b, moved, 1.0, 0.0, t, y, C, first, last))
+        return self._sums(
+            lambda first, last: line_loop(self.numbers, at.f, at.b, moved, 1.0, 0.0, t, y, C, first, last)
+        )
 
     def solution(self, status: Status, name: str) -> Solution:
         """The point with the smallest gap, with the multipliers of its slopes taken into their domain."""
