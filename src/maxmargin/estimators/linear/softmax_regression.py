@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -112,6 +113,7 @@ class ProbabilityMachine(Classifier, LinearMachine):
         return log
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class SoftmaxRegression(ProbabilityMachine):
     """Softmax regression, also for two classes.
 
@@ -171,37 +173,18 @@ class SoftmaxRegression(ProbabilityMachine):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        C: float = 1.0,
-        tol: float = 1e-4,
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        class_weight: Any = None,
-        verbose: bool | int = 0,
-        random_state: Any = None,
-        max_iter: int | None = None,
-        warm_start: bool = False,
-        intercept: Literal["free", "augmented"] = "free",
-        solver: str | Solver = "auto",
-        max_seconds: float | None = None,
-        n_jobs: int | None = None,
-        memory: str | int | None = None,
-        device: str = "auto",
-    ):
-        self.C = C
-        self.tol = tol
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.class_weight = class_weight
-        self.verbose = verbose
-        self.random_state = random_state
-        self.max_iter = max_iter
-        self.warm_start = warm_start
-        self.intercept = intercept
-        self.solver = solver
-        self.max_seconds = max_seconds
-        self.n_jobs = n_jobs
-        self.memory = memory
-        self.device = device
+    C: float = 1.0
+    tol: float = 1e-4
+    fit_intercept: bool = True
+    intercept_scaling: float = 1.0
+    class_weight: Any = None
+    verbose: bool | int = 0
+    random_state: Any = None
+    max_iter: int | None = None
+    warm_start: bool = False
+    intercept: Literal["free", "augmented"] = "free"
+    solver: str | Solver = "auto"
+    max_seconds: float | None = None
+    n_jobs: int | None = None
+    memory: str | int | None = None
+    device: str = "auto"
