@@ -26,8 +26,12 @@ from maxmargin.solvers.linear.suited import check_suited
 
 def penalty_of(alpha: Any, l1_ratio: Any, *, positive: bool) -> Penalty:
     """The penalty alpha (l1_ratio |w|_1 + (1 - l1_ratio) / 2 |w|^2); `positive` forbids negative weights."""
-    strength, share = check_alpha(alpha), check_share(l1_ratio)
-    l1, l2 = strength * share, strength * (1.0 - share)
+    strength = check_alpha(alpha)
+    if not isinstance(l1_ratio, Real) or isinstance(l1_ratio, bool) or not 0.0 <= float(l1_ratio) <= 1.0:
+        raise ParameterError(
+            f"l1_ratio must be between 0 (|w|^2 alone) and 1 (|w|_1 alone), got l1_ratio={l1_ratio!r}."
+        )
+    l1, l2 = strength * float(l1_ratio), strength * (1.0 - float(l1_ratio))
     if positive:
         if l1 == 0.0:
             raise ParameterError(
@@ -38,15 +42,6 @@ def penalty_of(alpha: Any, l1_ratio: Any, *, positive: bool) -> Penalty:
     if l1 == 0.0:
         return L2(l2)
     return L1(l1) if l2 == 0.0 else ElasticNetPenalty(l1, l2)
-
-
-def check_share(l1_ratio: Any) -> float:
-    """A share from 0 to 1."""
-    if not isinstance(l1_ratio, Real) or isinstance(l1_ratio, bool) or not 0.0 <= float(l1_ratio) <= 1.0:
-        raise ParameterError(
-            f"l1_ratio must be between 0 (|w|^2 alone) and 1 (|w|_1 alone), got l1_ratio={l1_ratio!r}."
-        )
-    return float(l1_ratio)
 
 
 def check_flag(name: str, value: Any) -> bool:

@@ -147,7 +147,11 @@ def ridge_path(
     factor = _sparse_factor if sparse.issparse(X) else _dense_factor
     squares, weights_at = factor(X, t, weight, centre)
     given = count_or_grid(None, alphas)
-    grid = _grid(squares, eps, given) if isinstance(given, int) else np.sort(given)[::-1]
+    if isinstance(given, int):
+        largest = _ABOVE * float(np.max(squares, initial=0.0)) or 1.0
+        grid = np.geomspace(largest, largest * check_positive("eps", eps), num=given)
+    else:
+        grid = np.sort(given)[::-1]
     coefs = np.column_stack([weights_at(alpha) for alpha in grid])
     residuals = t[:, None] - (np.asarray(X @ coefs) - centre @ coefs)
     sums = np.asarray(X.T @ (weight[:, None] * residuals)) - np.outer(centre, weight @ residuals)
@@ -155,11 +159,6 @@ def ridge_path(
     found = RidgePath(grid, coefs, gaps)
     found.intercepts = middle - centre @ coefs
     return found
-
-
-def _grid(squares: Vector, eps: float, count: int) -> Vector:
-    largest = _ABOVE * float(np.max(squares, initial=0.0)) or 1.0
-    return np.geomspace(largest, largest * check_positive("eps", eps), num=count)
 
 
 def _dense_factor(X: Matrix, t: Vector, weight: Vector, centre: Vector) -> tuple[Vector, Callable[[float], Vector]]:

@@ -120,46 +120,19 @@ class SoftmaxRegression(ProbabilityMachine):
         minimise over W, b    1/2 |W|^2 + sum_i C_i (log sum_k exp(f_ik) - f_iy)        f_ik = <w_k, x_i> + b_k
 
     The probability of class k is exp(f_k) / sum_l exp(f_l). With two classes it is logistic regression with half the
-    penalty, because each class carries half of the difference. Every fit ends with a certificate.
+    penalty, because each class carries half of the difference. Every fit ends with a certificate. Parameters and
+    attributes not named here are those of `LogisticRegression`; data larger than memory are not for this machine.
 
     Parameters
     ----------
-    C
-        Cost of the losses, positive and finite.
-    tol
-        Relative duality gap and KKT violation at which the fit may stop.
-    fit_intercept, intercept, intercept_scaling
-        Whether there is an intercept; "free" or "augmented" (penalised, with a constant feature of that size).
-    class_weight
-        None, "balanced", or a dictionary from label to a factor on C.
-    max_iter, max_seconds
-        Budgets; None means no limit. The model so far, with its certificate, is the result.
-    warm_start
-        Whether to begin where the last fit ended.
     solver
         "auto" or "softmax-newton"; or a `maxmargin.solvers.Solver`, which brings its own tol, max_iter, max_seconds,
         n_jobs and random_state: those of the estimator are not used then.
-    n_jobs
-        Threads; None means all cores.
-    memory
-        For data larger than memory, which this version cannot train on yet; None.
-    device
-        "auto" or "cpu".
-    verbose
-        1 shows the progress of the fit in one line; 0 is silent.
-    random_state
-        Accepted for compatibility; a solver that has no use for it ignores it.
 
     Attributes
     ----------
-    certificate_ : Certificate
-        How far the model is from optimal.
-    history_ : History
-        Primal, dual and gap at each check.
     coef_, intercept_
-        One row and one number a class.
-    classes_
-        The labels that have rows with positive weights.
+        One row and one number a class, also for two classes.
 
     Examples
     --------
