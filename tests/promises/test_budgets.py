@@ -23,7 +23,7 @@ from maxmargin.solvers.kernel import automatic
 from maxmargin.solvers.lectures.kernel_ascent import MatrixTiles
 from maxmargin.solvers.lectures.visited import pieces
 from maxmargin.solvers.linear.automatic import Automatic
-from maxmargin.solvers.reference.interior_point import is_hopeless
+from maxmargin.solvers.reference.qp_forms import is_hopeless
 
 pytestmark = pytest.mark.alone
 

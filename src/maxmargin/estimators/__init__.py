@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from maxmargin.estimators.kernel.svr import SVR as SVR
     from maxmargin.estimators.linear.elastic_net import ElasticNet as ElasticNet
     from maxmargin.estimators.linear.lasso import Lasso as Lasso
-    from maxmargin.estimators.linear.lasso_cv import LassoCV as LassoCV
+    from maxmargin.estimators.linear.lasso import LassoCV as LassoCV
     from maxmargin.estimators.linear.lasso_paths import lasso_path as lasso_path
     from maxmargin.estimators.linear.linear_regression import LinearRegression as LinearRegression
     from maxmargin.estimators.linear.linear_svc import LinearSVC as LinearSVC
     from maxmargin.estimators.linear.linear_svr import LinearSVR as LinearSVR
     from maxmargin.estimators.linear.logistic_regression import LogisticRegression as LogisticRegression
     from maxmargin.estimators.linear.ridge import Ridge as Ridge
-    from maxmargin.estimators.linear.ridge_paths import ridge_path as ridge_path
+    from maxmargin.estimators.linear.ridge import ridge_path as ridge_path
     from maxmargin.estimators.linear.softmax_regression import SoftmaxRegression as SoftmaxRegression
     from maxmargin.estimators.trees.decision_trees import DecisionTreeClassifier as DecisionTreeClassifier
     from maxmargin.estimators.trees.decision_trees import DecisionTreeRegressor as DecisionTreeRegressor
@@ -45,7 +45,7 @@ _FILES = {
     "ElasticNet": "linear.elastic_net",
     "KernelRegression": "kernel.kernel_regression",
     "Lasso": "linear.lasso",
-    "LassoCV": "linear.lasso_cv",
+    "LassoCV": "linear.lasso",
     "LinearRegression": "linear.linear_regression",
     "LinearSVC": "linear.linear_svc",
     "LinearSVR": "linear.linear_svr",
@@ -58,7 +58,7 @@ _FILES = {
     "SoftmaxRegression": "linear.softmax_regression",
     "lasso_path": "linear.lasso_paths",
     "load": "files.saving",
-    "ridge_path": "linear.ridge_paths",
+    "ridge_path": "linear.ridge",
 }
 
 __all__ = list(_FILES)

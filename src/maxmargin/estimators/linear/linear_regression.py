@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import ClassVar
+from numbers import Real
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from maxmargin._types import Labels, Rows, Vector
 from maxmargin.certificates import Point
 from maxmargin.errors import ParameterError
 from maxmargin.estimators.fitting.machine import all_or_nothing
+from maxmargin.estimators.fitting.parameters import check_positive
 from maxmargin.estimators.fitting.sources import Regressor
 from maxmargin.estimators.fitting.validation import check_numbers, check_same_length, check_weights
 from maxmargin.estimators.linear.linear_machine import LinearMachine
@@ -21,6 +23,8 @@ from maxmargin.solvers import Solver
 from maxmargin.solvers.linear.least_squares import LeastSquares, Method, box_around
 from maxmargin.solvers.linear.suited import check_suited
 
+_LEAST_ALPHA = 1e-100
+
 
 class LeastSquaresMachine(Regressor, LinearMachine):
     """A number predicted by <w, x> + b, trained on squared errors."""
@@ -30,12 +34,16 @@ class LeastSquaresMachine(Regressor, LinearMachine):
 
     def _checked(self, X: Rows, y: Labels | None, sample_weight: Vector | None) -> tuple[Rows, Vector, Vector | None]:
         """Input as a problem takes it."""
-        if self.positive:
-            raise ParameterError(f"positive={self.positive!r}: weights that must not be negative are not available.")
+        self._check_choices()
         X = self._check_linear_input(X, reset=True)
         y = check_numbers(y)
         check_same_length(X, y)
         return X, y, check_weights(sample_weight, len(y))
+
+    def _check_choices(self) -> None:
+        """Refuse what no solver here can do."""
+        if self.positive:
+            raise ParameterError(f"positive={self.positive!r}: weights that must not be negative are not available.")
 
     def _solver(self, penalty: Penalty) -> Solver:
         """The solver asked for; the names of `_methods` are those of `LeastSquares`."""
@@ -58,6 +66,19 @@ class LeastSquaresMachine(Regressor, LinearMachine):
         """Predicted targets of rows."""
         scores: Vector = np.ascontiguousarray(self._linear_scores(X)[:, 0])
         return scores
+
+
+def check_alpha(alpha: Any, excess: str = "") -> float:
+    """The strength of a penalty, which must not be zero; `excess` says for what a strength can be too small."""
+    if isinstance(alpha, Real) and alpha == 0.0:
+        raise ParameterError("alpha must be positive, got alpha=0. Without a penalty use LinearRegression.")
+    strength = check_positive("alpha", alpha)
+    if strength < _LEAST_ALPHA:
+        raise ParameterError(
+            f"alpha={alpha!r} is too small{excess}; at least {_LEAST_ALPHA:g} is allowed. Without a penalty use "
+            "LinearRegression."
+        )
+    return strength
 
 
 class LinearRegression(LeastSquaresMachine):
