@@ -26,8 +26,7 @@ from maxmargin.errors import NotConvergedWarning, ParameterError
 from maxmargin.penalties import L1, L2
 from maxmargin.problems import Intercept, LinearProblem
 from maxmargin.solvers import solver_named
-from maxmargin.solvers.linear.suited import suited
-from maxmargin.solvers.registry import _LINEAR
+from maxmargin.solvers.registry import LINEAR, takers
 
 _rng = np.random.default_rng(0)
 _X = np.vstack([_rng.normal(size=(12, 2)) + 2.0, _rng.normal(size=(12, 2)) - 2.0])
@@ -52,14 +51,14 @@ _TARGETS = {
 @pytest.mark.parametrize("loss", _TARGETS, ids=lambda loss: loss.name)
 def test_the_solvers_listed_for_a_loss_are_exactly_those_that_take_it(loss, penalty):
     problem = LinearProblem(ArraySource(_X, _TARGETS[loss], np.ones(24)), loss, 1.0, Intercept.FREE, penalty)
-    takers = set()
-    for name in _LINEAR:
+    found = set()
+    for name in LINEAR:
         try:
             solver_named(name, linear=True, tol=1e-2, max_iter=5).solve(problem)
         except ParameterError:
             continue
-        takers.add(name)
-    assert takers == set(suited(loss, penalty))
+        found.add(name)
+    assert found == set(takers(LINEAR, problem))
 
 
 def _names_in_error(model, X, y):

@@ -23,6 +23,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from functools import cached_property
 from inspect import isabstract
+from numbers import Real
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -115,6 +116,15 @@ class Loss(ABC):
     def curve(self) -> Curve | None:
         """What compiled loops know of the loss; None where it is none of theirs."""
         return None
+
+    @property
+    def written(self) -> str:
+        """The formula with the numbers of this loss in place of their names."""
+        formula = self.formula
+        for name, value in vars(self).items():
+            if isinstance(value, Real):
+                formula = formula.replace(name, f"{value:.6g}")
+        return formula
 
     def to_record(self) -> dict[str, Any]:
         """Name and parameters, as plain values."""

@@ -2,6 +2,7 @@
 
 from maxmargin.problems.intercept import Intercept, best_intercept
 from maxmargin.problems.kernel import KernelProblem, combine_columns
+from maxmargin.problems.kind import ProblemKind
 from maxmargin.problems.linear import LinearProblem, linear_scores
 from maxmargin.problems.problem import Pieces, Problem
 from maxmargin.problems.solution import History, Solution, Status
@@ -20,6 +21,7 @@ __all__ = [
     "Pair",
     "Pieces",
     "Problem",
+    "ProblemKind",
     "Regression",
     "Solution",
     "Specification",

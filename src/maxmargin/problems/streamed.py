@@ -21,11 +21,10 @@ from numpy.typing import NDArray
 
 from maxmargin._loops.loss_curve import Curve
 from maxmargin._types import Labels, Matrix, Rows, Vector
-from maxmargin.data import ArraySource, Block, as_double, as_rows
+from maxmargin.data import Block, as_double, as_rows
 from maxmargin.errors import DataError, DataTypeError
 from maxmargin.losses import Loss
 from maxmargin.problems.intercept import Intercept
-from maxmargin.problems.linear import LinearProblem
 from maxmargin.problems.specification import Specification
 from maxmargin.problems.tasks import Regression
 
@@ -108,9 +107,7 @@ class StreamedProblem:
     @property
     def curve(self) -> Curve:
         """The loss as compiled loops know it; for problems with one that they do know."""
-        curve = self.loss.curve
-        assert curve is not None
-        return curve
+        return self.first.curve
 
     @property
     def intercept(self) -> Intercept:
@@ -178,11 +175,10 @@ class StreamedProblem:
             factors[~np.isin(np.arange(len(classes)), used)] = 0.0
         return factors
 
-    @cached_property
+    @property
     def objective(self) -> str:
         """What each sub-problem minimises, in words."""
-        nothing = ArraySource(np.empty((0, self.n_features)), np.empty(0), np.empty(0))
-        return LinearProblem(nothing, self.first.loss, self.first.C, self.first.intercept).objective
+        return self.first.objective
 
     def count(self) -> int:
         """Rows with C_i > 0."""

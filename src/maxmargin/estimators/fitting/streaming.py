@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -21,13 +20,8 @@ from maxmargin.estimators.fitting.validation import check_labels, check_same_len
 from maxmargin.estimators.fitting.weights import Factors, present_classes
 from maxmargin.problems import Solution, Specification, StreamedProblem, is_source
 from maxmargin.problems.streamed import MEMORY, class_table, row_weights
+from maxmargin.solvers.registry import STREAM, classes_of
 
-STREAMS = {
-    "block": ("streams.block", "BlockMinimisation"),
-    "cached-loops": ("streams.cached_loops", "CachedLoops"),
-    "selective-block": ("streams.selective", "SelectiveBlockMinimisation"),
-}
-"""File and class of each trainer."""
 _DEFAULT = "cached-loops"
 
 
@@ -51,8 +45,8 @@ def rows_in_memory(
 
 def is_streamed(machine: Any, X: Any) -> bool:
     """Whether a fit of these data goes through a source: because they are one, or because `stream` asks for it."""
-    if machine.stream is not None and not (isinstance(machine.stream, str) and machine.stream in STREAMS):
-        raise unknown_name("stream", machine.stream, STREAMS)
+    if machine.stream is not None and not (isinstance(machine.stream, str) and machine.stream in STREAM):
+        raise unknown_name("stream", machine.stream, STREAM)
     if not is_source(X) and machine.stream is None:
         if machine.checkpoint is not None:
             raise ParameterError("checkpoint is for data larger than memory: give a source, or stream='cached-loops'.")
@@ -140,8 +134,7 @@ def train_on_source(
 
 def _trainer(machine: Any, tol: float, max_iter: int | None, max_seconds: float | None) -> Any:
     """The trainer asked for, imported now: it brings compiled loops."""
-    file, name = STREAMS[machine.stream or _DEFAULT]
-    kind = getattr(importlib.import_module(f"maxmargin.solvers.{file}"), name)
+    (kind,) = classes_of(STREAM, machine.stream or _DEFAULT)
     memory, seed = check_memory(machine.memory), check_seed(machine.random_state)
     return kind(tol, max_iter, max_seconds, memory, seed, n_jobs=machine.n_jobs)
 

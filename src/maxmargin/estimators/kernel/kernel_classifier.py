@@ -42,7 +42,7 @@ from maxmargin.estimators.kernel.probabilities import (
 from maxmargin.losses import Loss
 from maxmargin.problems import Intercept, Pair, Specification, Status
 from maxmargin.solvers import Solver
-from maxmargin.solvers.kernel.suited import check_kernel_name
+from maxmargin.solvers.registry import check_kernel_name
 
 _LEAST_SECONDS = 1e-9  # a budget must be positive
 
@@ -112,12 +112,12 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]  #
         """Solve, store and certify a problem for each pair; then the sigmoids, where they are asked for."""
         begun = time.perf_counter()
         kernel = self._make_kernel(X, weight)
-        if nu is None:
-            check_kernel_name(self.solver, loss, intercept)
-        solver = self._settings()
         specifications = [
             Specification(task, loss, C, intercept, kernel, class_weight=factors, nu=nu) for task in tasks_of(classes)
         ]
+        if nu is None:
+            check_kernel_name(self.solver, specifications[0])
+        solver = self._settings()
         training = self._train(specifications, X, y, weight, solver=solver)
         self.classes_, self._kernel = classes, kernel
         self.class_weight_ = _factors_of(classes, factors)

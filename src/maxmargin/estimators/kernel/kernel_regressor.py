@@ -13,7 +13,7 @@ from maxmargin.estimators.kernel.kernel_machine import KernelMachine, known_comp
 from maxmargin.kernels import Kernel
 from maxmargin.losses import EpsilonInsensitive
 from maxmargin.problems import Intercept, Regression, Specification
-from maxmargin.solvers.kernel.suited import check_kernel_name
+from maxmargin.solvers.registry import check_kernel_name
 
 
 class KernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn is untyped
@@ -44,9 +44,9 @@ class KernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[misc]  # s
     ) -> None:
         """Solve, store and certify."""
         loss = EpsilonInsensitive(epsilon)
-        if nu is None:
-            check_kernel_name(self.solver, loss, intercept)
         specification = Specification(task=Regression(), loss=loss, C=C, intercept=intercept, kernel=kernel, nu=nu)
+        if nu is None:
+            check_kernel_name(self.solver, specification)
         training = self._train([specification], X, y, weight)
         point = training.points[0]
         self._kernel = kernel

@@ -38,8 +38,7 @@ from maxmargin.losses import CrammerSinger, HardMargin, Hinge, Loss, SquaredHing
 from maxmargin.penalties import L1, L2, Penalty
 from maxmargin.problems import AllClasses, OneVersusRest, Pair, Specification, Task
 from maxmargin.solvers import Solver
-from maxmargin.solvers.linear.suited import check_suited
-from maxmargin.solvers.registry import for_all_classes
+from maxmargin.solvers.registry import check_linear_name, that_takes
 
 _LOSSES: dict[str, Loss] = {"hinge": Hinge(), "squared_hinge": SquaredHinge()}
 _PENALTIES: dict[str, Penalty] = {"l1": L1(), "l2": L2()}
@@ -225,13 +224,13 @@ class LinearSVC(ClassifierMixin, SparseCoefficients):  # type: ignore[misc]  # s
         classes, factors = present_classes(self.class_weight, labels, y, weight)
         loss, C = self._loss_and_cost(C, len(classes))
         penalty = _PENALTIES[self.penalty]
-        check_suited(self.solver, loss, penalty)
         specifications = [
             Specification(task, loss, C, intercept, penalty=penalty, class_weight=factors)
             for task in _tasks_of(classes, together=self.multi_class == "crammer_singer")
         ]
+        check_linear_name(self.solver, specifications[0])
         start = starting_points(start_model, specifications, X, y, weight)
-        training = self._train(specifications, X, y, weight, solver=self._solver(loss), start=start)
+        training = self._train(specifications, X, y, weight, solver=self._solver(specifications[0]), start=start)
         self.classes_ = classes
         self._store_points(training.points)
         self._conclude(training, self._points())
@@ -268,10 +267,10 @@ class LinearSVC(ClassifierMixin, SparseCoefficients):  # type: ignore[misc]  # s
             )
         return CrammerSinger(n_classes), C
 
-    def _solver(self, loss: Loss) -> Solver:
+    def _solver(self, specification: Specification) -> Solver:
         """The solver asked for; for all classes at once the one of that name that takes them."""
         settings = self._settings()
-        return for_all_classes(settings) if isinstance(loss, CrammerSinger) else settings
+        return that_takes(settings, specification) if isinstance(specification.loss, CrammerSinger) else settings
 
     def _tasks(self) -> list[Task]:
         # What was fitted, whatever `multi_class` says today: all classes together have several multipliers a row.

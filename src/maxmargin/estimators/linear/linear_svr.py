@@ -25,7 +25,7 @@ from maxmargin.losses import EpsilonInsensitive, SquaredEpsilonInsensitive
 from maxmargin.problems import Regression, Specification, is_source
 from maxmargin.problems.streamed import row_weights
 from maxmargin.solvers import Solver
-from maxmargin.solvers.linear.suited import check_suited
+from maxmargin.solvers.registry import check_linear_name
 
 _LOSSES = {
     "epsilon_insensitive": EpsilonInsensitive,
@@ -122,8 +122,9 @@ class LinearSVR(RegressorMixin, LinearMachine):  # type: ignore[misc]  # scikit-
     def _specification(self) -> Specification:
         loss = _LOSSES[check_choice("loss", self.loss, _LOSSES)](check_epsilon(self.epsilon))
         check_dual(self.dual)
-        check_suited(self.solver, loss)
-        return Specification(Regression(), loss, check_finite_cost(self.C), self._intercept())
+        specification = Specification(Regression(), loss, check_finite_cost(self.C), self._intercept())
+        check_linear_name(self.solver, specification)
+        return specification
 
     def _store(self, training: Training) -> LinearSVR:
         self._store_points(training.points)

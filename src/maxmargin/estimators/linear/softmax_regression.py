@@ -18,7 +18,7 @@ from maxmargin.estimators.linear.linear_machine import LinearMachine
 from maxmargin.losses import Logistic, Softmax
 from maxmargin.problems import AllClasses, Pair, Solution, Specification, Task
 from maxmargin.solvers import Solver
-from maxmargin.solvers.linear.suited import check_suited
+from maxmargin.solvers.registry import check_linear_name
 
 
 class ProbabilityMachine(ClassifierMixin, LinearMachine):  # type: ignore[misc]  # scikit-learn is untyped
@@ -78,7 +78,7 @@ class ProbabilityMachine(ClassifierMixin, LinearMachine):  # type: ignore[misc] 
         self, start: list[Solution | None], specification: Specification, X: Rows, y: Labels, weight: Vector | None
     ) -> Training:
         """Train with the solver asked for, if this loss can be given to it."""
-        check_suited(self.solver, specification.loss, specification.penalty, self._peer_solvers)
+        check_linear_name(self.solver, specification, self._peer_solvers)
         is_peer = isinstance(self.solver, str) and self.solver in self._peer_solvers
         solver = self._settings("auto" if is_peer else None)
         return self._train([specification], X, y, weight, solver=solver, start=start)

@@ -10,17 +10,18 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from maxmargin.losses import HardMargin
-from maxmargin.problems import KernelProblem, Problem, Solution, Status
-from maxmargin.solvers.common.solver import Solver
+from maxmargin.problems import KernelProblem, Problem, ProblemKind, Solution, Status
+from maxmargin.solvers.common.solver import is_quadratic
 from maxmargin.solvers.kernel.blocks import Blocks
 from maxmargin.solvers.kernel.flat import is_flat, solve_flat
+from maxmargin.solvers.kernel.kernel_solver import KernelSolver
 from maxmargin.solvers.reference.qp import QP
 
 _MANY_ROWS = 1024  # a smaller matrix is there as a whole, and pair steps on it are quick
 
 
 @dataclass(frozen=True)
-class KernelAutomatic(Solver):
+class KernelAutomatic(KernelSolver):
     """The best solver for a kernel problem.
 
     memory
@@ -29,6 +30,10 @@ class KernelAutomatic(Solver):
 
     memory: int | None = None
     name: ClassVar[str] = "auto"
+
+    def takes(self, problem: ProblemKind) -> bool:
+        """Whether the dual is a quadratic program."""
+        return problem.kernel is not None and is_quadratic(problem.loss)
 
     def solve(self, problem: Problem, start: Solution | None = None) -> Solution:
         """Solve with the solver that suits."""

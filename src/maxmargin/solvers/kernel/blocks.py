@@ -32,12 +32,11 @@ from maxmargin._loops.kernel.pair_steps import Box, pair_steps
 from maxmargin._types import RowIndex, Vector
 from maxmargin.backends.scratch import scratch
 from maxmargin.backends.threads import StopFlag, run_until_interrupted
-from maxmargin.problems import KernelProblem, Problem, Solution, Status
-from maxmargin.solvers.common.solver import Solver
+from maxmargin.problems import KernelProblem, Problem, ProblemKind, Solution, Status
 from maxmargin.solvers.kernel.ascent import NEARER, NEXT_TO_POINT, Ascent
+from maxmargin.solvers.kernel.kernel_solver import KernelSolver, is_soft
 from maxmargin.solvers.kernel.parts import Look, Part
 from maxmargin.solvers.kernel.shared import with_shared_values
-from maxmargin.solvers.kernel.suited import checked_kernel_problem
 from maxmargin.solvers.kernel.values import ActiveRows, KernelValues
 from maxmargin.solvers.kernel.whole_ascent import WholeAscent
 
@@ -57,7 +56,7 @@ _PAD = 16  # idle columns: lines a power of two apart would all want the same pl
 
 
 @dataclass(frozen=True)
-class Blocks(Solver):
+class Blocks(KernelSolver):
     """Working sets with second-order pair steps.
 
     memory
@@ -76,9 +75,13 @@ class Blocks(Solver):
     whole: int = _WHOLE
     name: ClassVar[str] = "blocks"
 
+    def takes(self, problem: ProblemKind) -> bool:
+        """Whether the dual is a quadratic program, and not that of a hard margin."""
+        return is_soft(problem)
+
     def solve(self, problem: Problem, start: Solution | None = None) -> Solution:
         """Solve from beta = 0, or from the coefficients of `start`."""
-        ascent = self.ascent(checked_kernel_problem(self.name, problem), start)
+        ascent = self.ascent(self.checked(problem), start)
         _, interrupted = run_until_interrupted(ascent.run, brief=problem.n_rows <= _BRIEF)
         return ascent.solution(Status.INTERRUPTED if interrupted else ascent.status)
 

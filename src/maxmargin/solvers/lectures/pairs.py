@@ -35,21 +35,21 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from maxmargin._loops.loss_curve import QUADRATIC
 from maxmargin._types import RowIndex, Vector
 from maxmargin.backends.threads import StopFlag, run_until_interrupted
-from maxmargin.errors import ParameterError
-from maxmargin.losses import DualBox, Hinge, SquaredHinge
-from maxmargin.problems import History, LinearProblem, Problem, Solution, Status, best_intercept
+from maxmargin.losses import DualBox
+from maxmargin.problems import History, LinearProblem, Problem, ProblemKind, Solution, Status, best_intercept
 from maxmargin.solvers.common.feasible import balanced, feasible
-from maxmargin.solvers.common.solver import Solver
-from maxmargin.solvers.lectures.visited import checked, generator, pieces, primal_value, row_squares
+from maxmargin.solvers.common.solver import is_plain, takes_another_intercept
+from maxmargin.solvers.lectures.visited import VisitingSolver, generator, pieces, primal_value, row_squares
 
 _PASSES = 1000
 _FEWEST, _MOST = 5, 50  # sweeps a round
 
 
 @dataclass(frozen=True)
-class Pairs(Solver):
+class Pairs(VisitingSolver):
     """Pairs of multipliers for linear problems with a free intercept: hinge and squared hinge.
 
     random_state
@@ -61,14 +61,25 @@ class Pairs(Solver):
     random_state: int | None = 0
     name: ClassVar[str] = "pairs"
 
+    def takes(self, problem: ProblemKind) -> bool:
+        """Whether the multipliers of margins, from 0 on, are tied by a free intercept."""
+        curve = problem.loss.curve
+        if not is_plain(problem) or curve is None or not problem.intercept.is_free:
+            return False
+        return curve.is_margin and curve.kind == QUADRATIC and curve.high == curve.tube == 0.0
+
+    def refusal(self, problem: ProblemKind) -> str:
+        """What does not suit; where it is the intercept, what would help."""
+        if not takes_another_intercept(self, problem):
+            return super().refusal(problem)
+        return (
+            f"solver='pairs' is for the free intercept, not for: {problem.objective}. "
+            "Without it the multipliers can move one at a time; use solver='dcd'."
+        )
+
     def solve(self, problem: Problem, start: Solution | None = None) -> Solution:
         """Ascend from the multipliers of `start`, made feasible, or from zero."""
-        linear = checked(problem, self.name, (Hinge, SquaredHinge))
-        if not linear.intercept.is_free:
-            raise ParameterError(
-                f"solver='pairs' is for the free intercept, not for: {linear.objective}. "
-                "Without it the multipliers can move one at a time; use solver='dcd'."
-            )
+        linear = self.checked(problem)
         box = linear.loss.dual_box(linear.costs)
         assert box is not None
         history = History()

@@ -39,14 +39,12 @@ import numpy as np
 from maxmargin._types import RowIndex
 from maxmargin.backends.threads import StopFlag
 from maxmargin.errors import ParameterError
-from maxmargin.losses import MarginLoss
 from maxmargin.problems import LinearProblem, Problem, Solution
-from maxmargin.solvers.common.solver import Solver
-from maxmargin.solvers.lectures.visited import SLOPED, Descent, checked, run
+from maxmargin.solvers.lectures.visited import Descent, VisitingSolver, run
 
 
 @dataclass(frozen=True)
-class Pegasos(Solver):
+class Pegasos(VisitingSolver):
     """Pegasos for linear problems: hinge, squared hinge, logistic and epsilon-insensitive loss, any intercept.
 
     projection
@@ -67,7 +65,7 @@ class Pegasos(Solver):
 
     def solve(self, problem: Problem, start: Solution | None = None) -> Solution:
         """Descend from w = 0; a start is of no use, because the first step multiplies it by 1 - eta lambda = 0."""
-        linear = checked(problem, self.name, SLOPED)
+        linear = self.checked(problem)
         if not isinstance(self.batch, Integral) or self.batch < 1:
             raise ParameterError(f"batch must be a number of rows, at least 1, got batch={self.batch!r}.")
         batch = min(int(self.batch), linear.n_rows)
@@ -77,7 +75,7 @@ class Pegasos(Solver):
 
 def _radius(problem: LinearProblem) -> float:
     """Of a ball in which the optimum lies."""
-    if isinstance(problem.loss, MarginLoss):
+    if problem.curve.is_margin:
         return math.sqrt(np.sum(problem.costs))
     epsilon = getattr(problem.loss, "epsilon", 0.0)
     return math.sqrt(problem.costs @ np.maximum(0.0, np.abs(problem.targets) - epsilon))

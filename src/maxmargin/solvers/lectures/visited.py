@@ -21,6 +21,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from dataclasses import dataclass
 from numbers import Integral
 from typing import NamedTuple
 
@@ -33,30 +34,38 @@ from maxmargin.certificates import assess
 from maxmargin.data import squared_norms
 from maxmargin.data.source import blocks
 from maxmargin.errors import ParameterError
-from maxmargin.losses import DualBox, EpsilonInsensitive, Hinge, Logistic, Loss, MarginLoss, SquaredHinge
-from maxmargin.penalties import L2
-from maxmargin.problems import History, LinearProblem, Problem, Solution, Status, best_intercept
+from maxmargin.losses import DualBox
+from maxmargin.problems import History, LinearProblem, Problem, ProblemKind, Solution, Status, best_intercept
 from maxmargin.solvers.common.feasible import balanced
-from maxmargin.solvers.common.solver import Solver
-
-SLOPED: tuple[type[Loss], ...] = (Hinge, SquaredHinge, Logistic, EpsilonInsensitive)
-"""Losses whose slopes the compiled loops know, in the order of their codes there."""
+from maxmargin.solvers.common.solver import Solver, is_plain, losses_of
 
 _EPOCHS = 100
 _PIECE = 1 << 20  # entries of rows between two looks at the clock: some milliseconds
 _VISIT = 32  # entries whose time a visit of the shortest row takes, with the choice of its partner
 
 
-def checked(problem: Problem, solver: str, losses: tuple[type[Loss], ...]) -> LinearProblem:
-    """The problem, if it is linear, has the penalty 1/2 |w|^2 and one of the losses."""
-    if not isinstance(problem, LinearProblem) or problem.penalty != L2():
-        raise ParameterError(
-            f"solver={solver!r} is for linear problems with the penalty 1/2 |w|^2, not for: {problem.objective}."
-        )
-    if not isinstance(problem.loss, losses):
-        known = ", ".join(loss.name for loss in losses)
-        raise ParameterError(f"solver={solver!r} cannot do the {problem.loss.name} loss. It can do: {known}.")
-    return problem
+@dataclass(frozen=True)
+class VisitingSolver(Solver):
+    """A solver of linear problems with the penalty 1/2 |w|^2 that visits one row, or a few, after the other."""
+
+    def takes(self, problem: ProblemKind) -> bool:
+        """Whether slopes tell the way: those of a regression with no bound would throw w ever further out."""
+        curve = problem.loss.curve
+        return is_plain(problem) and curve is not None and (curve.is_margin or curve.is_bounded)
+
+    def refusal(self, problem: ProblemKind) -> str:
+        """What does not suit: kernel or penalty, or the loss."""
+        if not is_plain(problem):
+            what = f"linear problems with the penalty 1/2 |w|^2, not for: {problem.objective}."
+            return f"solver={self.name!r} is for {what}"
+        known = ", ".join(losses_of(self, problem))
+        return f"solver={self.name!r} cannot do the {problem.loss.name} loss. It can do: {known}."
+
+    def checked(self, problem: Problem) -> LinearProblem:
+        """The problem, if the solver takes it."""
+        self.check(problem)
+        assert isinstance(problem, LinearProblem)
+        return problem
 
 
 def row_squares(problem: LinearProblem) -> Vector:
@@ -241,7 +250,7 @@ class Descent(ABC):
 
 def _unit_of_scores(problem: LinearProblem) -> float:
     """How far scores are apart: 1, the margin, for classes; the spread of the targets for regression."""
-    return 1.0 if isinstance(problem.loss, MarginLoss) else float(np.std(problem.targets))
+    return 1.0 if problem.curve.is_margin else float(np.std(problem.targets))
 
 
 def run(solver: Solver, problem: LinearProblem, descent: Descent, random_state: int | None, batch: int = 1) -> Solution:

@@ -35,31 +35,15 @@ from maxmargin._loops.linear.dual_descent import shuffle_loop
 from maxmargin._types import Vector
 from maxmargin.backends.threads import StopFlag, run_until_interrupted
 from maxmargin.data.passes import Passes
-from maxmargin.errors import ParameterError
-from maxmargin.losses import (
-    EpsilonInsensitive,
-    Hinge,
-    Logistic,
-    Squared,
-    SquaredEpsilonInsensitive,
-    SquaredHinge,
-)
-from maxmargin.penalties import L2
-from maxmargin.problems import History, LinearProblem, Problem, Solution, Status
+from maxmargin.problems import History, LinearProblem, Problem, ProblemKind, Solution, Status
 from maxmargin.solvers.common.feasible import balanced
-from maxmargin.solvers.common.solver import Solver
+from maxmargin.solvers.common.solver import Solver, is_plain
 from maxmargin.solvers.linear.dcd_steps import Iterate, steps_for
 
-_LOSSES = (Hinge, SquaredHinge, Logistic, EpsilonInsensitive, SquaredEpsilonInsensitive, Squared)
 _TIGHTEN = 0.3  # factor on the bound of the slopes after a look that was too early
 _FIRST_EPOCHS = 5
 _TRIAL = 0.05  # of the passes that the answer is worth, before they say anything about the others
 _BRIEF = 1_000_000  # entries that a pass goes through in milliseconds
-
-
-def solves(problem: Problem) -> bool:
-    """Whether `DualDescent` is for this problem."""
-    return isinstance(problem, LinearProblem) and isinstance(problem.loss, _LOSSES) and problem.penalty == L2()
 
 
 @dataclass(frozen=True)
@@ -79,14 +63,18 @@ class DualDescent(Solver):
     worth: float | None = None
     n_jobs: int | None = None
     name: ClassVar[str] = "dcd"
+    suits: ClassVar[str] = (
+        "linear problems with hinge, squared hinge, logistic, epsilon-insensitive (also squared) or squared "
+        "loss and an L2 penalty"
+    )
+
+    def takes(self, problem: ProblemKind) -> bool:
+        """Whether the loss is one of a single score."""
+        return is_plain(problem) and problem.loss.curve is not None
 
     def solve(self, problem: Problem, start: Solution | None = None) -> Solution:
         """Solve from alpha = 0, or from the best multiple of the multipliers of `start`, clipped to their bounds."""
-        if not solves(problem):
-            raise ParameterError(
-                "solver='dcd' is for linear problems with hinge, squared hinge, logistic, epsilon-insensitive (also "
-                f"squared) or squared loss and an L2 penalty, not: {problem.objective}."
-            )
+        self.check(problem)
         assert isinstance(problem, LinearProblem)
         descent = _Descent(problem, Passes(problem.source, self.n_jobs), self)
         descent.begin(start)

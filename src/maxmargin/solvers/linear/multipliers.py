@@ -31,15 +31,11 @@ import numpy as np
 
 from maxmargin._loops.loss_curve import Curve
 from maxmargin.data.passes import Passes
-from maxmargin.errors import ParameterError
-from maxmargin.losses import EpsilonInsensitive, Hinge
-from maxmargin.penalties import L2
-from maxmargin.problems import LinearProblem, Problem, Solution, Status
+from maxmargin.problems import LinearProblem, Problem, ProblemKind, Solution, Status
 from maxmargin.solvers.common.sampling import sample_of
-from maxmargin.solvers.common.solver import Solver
+from maxmargin.solvers.common.solver import Solver, is_plain
 from maxmargin.solvers.linear.newton_descent import Descent
 
-_LOSSES = (Hinge, EpsilonInsensitive)
 GROWTH = 3.0
 SOFTENED = 0.03  # the factor on sigma where kinks stop step after step
 SHORT, PATIENCE = 0.001, 15
@@ -50,25 +46,22 @@ _SAMPLE_TOL = 1e-2
 _MAX_STEPS = 1000
 
 
-def solves(problem: Problem) -> bool:
-    """Whether `Multipliers` is for this problem."""
-    return isinstance(problem, LinearProblem) and isinstance(problem.loss, _LOSSES) and problem.penalty == L2()
-
-
 @dataclass(frozen=True)
 class Multipliers(Solver):
     """Method of multipliers with Newton steps, for hinge and epsilon-insensitive loss."""
 
     n_jobs: int | None = None
     name: ClassVar[str] = "multipliers"
+    suits: ClassVar[str] = "linear problems with hinge or epsilon-insensitive loss and an L2 penalty"
+
+    def takes(self, problem: ProblemKind) -> bool:
+        """Whether the slope of the loss jumps."""
+        curve = problem.loss.curve
+        return is_plain(problem) and curve is not None and curve.has_kinks
 
     def solve(self, problem: Problem, start: Solution | None = None) -> Solution:
         """Solve from the multipliers and weights of `start`, or from those of a sample where there are many rows."""
-        if not solves(problem):
-            raise ParameterError(
-                "solver='multipliers' is for linear problems with hinge or epsilon-insensitive loss and an L2 penalty, "
-                f"not: {problem.objective}."
-            )
+        self.check(problem)
         assert isinstance(problem, LinearProblem)
         end = np.inf if self.max_seconds is None else time.perf_counter() + self.max_seconds
         descent = Descent(problem, Passes(problem.source, self.n_jobs), _untouched(problem))

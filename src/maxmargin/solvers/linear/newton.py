@@ -17,16 +17,12 @@ import numpy as np
 
 from maxmargin._types import Vector
 from maxmargin.data.passes import Passes
-from maxmargin.errors import ParameterError
-from maxmargin.losses import Logistic, Squared, SquaredEpsilonInsensitive, SquaredHinge
-from maxmargin.penalties import L2
-from maxmargin.problems import History, LinearProblem, Problem, Solution, Status
+from maxmargin.problems import History, LinearProblem, Problem, ProblemKind, Solution, Status
 from maxmargin.problems.solution import listening
 from maxmargin.solvers.common.sampling import sample_of
-from maxmargin.solvers.common.solver import Solver
+from maxmargin.solvers.common.solver import Solver, is_plain
 from maxmargin.solvers.linear.newton_descent import Descent
 
-_LOSSES = (Logistic, SquaredHinge, Squared, SquaredEpsilonInsensitive)
 _SAMPLE_TOL = 1e-2
 _REUSE = 0.1  # a step that shrinks the gap by this factor says that its matrix serves once more
 _SLOW = 0.3  # a whole step that shrinks it by no more says that its matrix was too rough
@@ -35,25 +31,25 @@ _SHORT, _PATIENCE = 0.01, 10  # so many steps that are so short lead nowhere
 SMALLER = 0.1 ** np.arange(6.0, 0.0, -1.0)  # costs to come from, as parts of those given
 
 
-def solves(problem: Problem) -> bool:
-    """Whether `Newton` is for this problem."""
-    return isinstance(problem, LinearProblem) and isinstance(problem.loss, _LOSSES) and problem.penalty == L2()
-
-
 @dataclass(frozen=True)
 class Newton(Solver):
     """Newton's method with matrices over features, over rows, or none, by the shape of the data."""
 
     n_jobs: int | None = None
     name: ClassVar[str] = "newton"
+    suits: ClassVar[str] = (
+        "linear problems with a smooth loss (squared hinge, logistic, squared or "
+        "squared epsilon-insensitive) and an L2 penalty"
+    )
+
+    def takes(self, problem: ProblemKind) -> bool:
+        """Whether the loss has a slope everywhere."""
+        curve = problem.loss.curve
+        return is_plain(problem) and curve is not None and not curve.has_kinks
 
     def solve(self, problem: Problem, start: Solution | None = None) -> Solution:
         """Solve from the weights of `start`, or from those of a sample of the rows where there are very many."""
-        if not solves(problem):
-            raise ParameterError(
-                "solver='newton' is for linear problems with a smooth loss (squared hinge, logistic, squared or "
-                f"squared epsilon-insensitive) and an L2 penalty, not: {problem.objective}."
-            )
+        self.check(problem)
         assert isinstance(problem, LinearProblem)
         end = np.inf if self.max_seconds is None else time.perf_counter() + self.max_seconds
         descent = Descent(problem, Passes(problem.source, self.n_jobs), problem.curve)

@@ -38,7 +38,7 @@ from maxmargin.losses import (
     SquaredHinge,
 )
 from maxmargin.penalties import L1
-from maxmargin.problems import LinearProblem, Problem
+from maxmargin.problems import LinearProblem, Problem, ProblemKind
 from maxmargin.solvers.reference.interior_point import (
     InteriorPoint,
     QuadraticProgram,
@@ -180,7 +180,7 @@ def _height(problem: Problem) -> float:
     return _positive(float(np.std(problem.targets))) if isinstance(problem.loss, ResidualLoss) else 1.0
 
 
-def has_primal_form(problem: Problem) -> bool:
+def has_primal_form(problem: ProblemKind) -> bool:
     """Whether `solve_primal` knows the problem."""
     known = (Hinge, HardMargin, SquaredHinge, EpsilonInsensitive, SquaredEpsilonInsensitive)
     return isinstance(problem.loss, known)

@@ -8,12 +8,11 @@ from typing import ClassVar
 
 from maxmargin.backends.threads import run_until_interrupted
 from maxmargin.errors import ParameterError
-from maxmargin.losses import EpsilonInsensitive, Hinge, Logistic, SquaredEpsilonInsensitive, SquaredHinge
-from maxmargin.problems import Status, StreamedProblem
+from maxmargin.losses import Squared
+from maxmargin.problems import ProblemKind, Status, StreamedProblem
+from maxmargin.solvers.common.solver import is_plain
 from maxmargin.solvers.streams.contracts import Keeper, StreamedSolution, Worker
 from maxmargin.solvers.streams.training import Training
-
-_LOSSES = (Hinge, SquaredHinge, EpsilonInsensitive, SquaredEpsilonInsensitive, Logistic)
 
 
 @dataclass(frozen=True)
@@ -42,9 +41,13 @@ class StreamSolver(ABC):
     has_newton: ClassVar[bool] = False
     """Whether Newton steps take over where rounds get nowhere."""
 
+    def takes(self, problem: ProblemKind) -> bool:
+        """Whether rows have one multiplier each that comes to rest: those of squared errors never do."""
+        return is_plain(problem) and problem.loss.curve is not None and not isinstance(problem.loss, Squared)
+
     def solve(self, problem: StreamedProblem, keeper: Keeper | None = None) -> StreamedSolution:
         """Train all sub-problems together, from zero or from the checkpoint of `keeper`."""
-        if not isinstance(problem.loss, _LOSSES):
+        if not self.takes(problem.first):
             raise ParameterError(
                 f"stream={self.name!r} trains hinge and epsilon-insensitive losses, their squares and the logistic "
                 f"loss, not: {problem.objective}. Load the data as arrays for this one."
