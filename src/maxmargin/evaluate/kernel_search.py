@@ -19,7 +19,7 @@ from maxmargin._types import Labels, Matrix, RowIndex, Rows, Vector
 from maxmargin.backends.scratch import reusing
 from maxmargin.backends.threads import one_blas_thread, run_apart, thread_count
 from maxmargin.data import count_rows
-from maxmargin.estimators.fitting.parameters import check_cost, check_epsilon, check_intercept, check_positive
+from maxmargin.estimators.fitting.parameters import check_cost, check_intercept, check_positive
 from maxmargin.estimators.fitting.weights import present_classes
 from maxmargin.estimators.kernel.kernel_classifier import tasks_of
 from maxmargin.estimators.kernel.svc import SVC
@@ -27,7 +27,7 @@ from maxmargin.estimators.kernel.svr import SVR
 from maxmargin.evaluate.fold_checks import training_on
 from maxmargin.evaluate.progress import Tick
 from maxmargin.evaluate.stored_kernels import StoredKernel, answers
-from maxmargin.losses import EpsilonInsensitive, Hinge
+from maxmargin.losses import Hinge
 from maxmargin.problems import Regression, Specification
 
 _LARGEST = 1 << 31  # bytes of a kernel matrix that is formed whole where nobody says more
@@ -160,7 +160,7 @@ def _fold(
     for C in costs:
         check_cost(C)
     if not is_classifier(model):
-        loss = EpsilonInsensitive(check_epsilon(model.epsilon))
+        loss = model._loss()
         specification = Specification(Regression(), loss, 1.0, intercept, stored.kernel)
         job = _job(specification, stored, y, sample_weight, train, test, costs, tol)
         return _Fold([(len(train), job)], lambda found: list(found[0]))

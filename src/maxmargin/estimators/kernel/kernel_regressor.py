@@ -11,7 +11,7 @@ from maxmargin.certificates import Point
 from maxmargin.estimators.fitting.validation import check_numbers, check_same_length, check_weights
 from maxmargin.estimators.kernel.kernel_machine import KernelMachine, known_complaints
 from maxmargin.kernels import Kernel
-from maxmargin.losses import EpsilonInsensitive
+from maxmargin.losses import Loss
 from maxmargin.problems import Intercept, Regression, Specification
 from maxmargin.solvers.registry import check_kernel_name
 
@@ -30,20 +30,19 @@ class KernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[misc]  # s
             weight = check_weights(sample_weight, len(y))
         return X, y, weight, self._make_kernel(X, weight)
 
-    def _train_tube(
+    def _train_rows(
         self,
         X: Rows,
         y: Vector,
         weight: Vector | None,
         *,
         kernel: Kernel,
+        loss: Loss,
         C: float,
-        epsilon: float,
         intercept: Intercept,
         nu: float | None = None,
     ) -> None:
         """Solve, store and certify."""
-        loss = EpsilonInsensitive(epsilon)
         specification = Specification(task=Regression(), loss=loss, C=C, intercept=intercept, kernel=kernel, nu=nu)
         if nu is None:
             check_kernel_name(self.solver, specification)

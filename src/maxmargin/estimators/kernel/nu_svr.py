@@ -88,7 +88,8 @@ class NuSVR(NuMachine, KernelRegressor):
         """Train on rows X with targets y; `sample_weight` is a factor on C of each row."""
         C, nu = check_finite_cost(self.C), check_nu(self.nu)
         X, y, weight, kernel = self._check_all(X, y, sample_weight)
-        self._train_tube(X, y, weight, kernel=kernel, C=C, epsilon=0.0, intercept=Intercept.FREE, nu=nu)
+        loss, intercept = EpsilonInsensitive(0.0), Intercept.FREE  # the solver finds the width
+        self._train_rows(X, y, weight, kernel=kernel, loss=loss, C=C, intercept=intercept, nu=nu)
         return self
 
     @property

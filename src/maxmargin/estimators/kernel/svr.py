@@ -9,6 +9,7 @@ from maxmargin.estimators.fitting.machine import all_or_nothing
 from maxmargin.estimators.fitting.parameters import check_epsilon, check_finite_cost, check_intercept
 from maxmargin.estimators.kernel.kernel_regressor import KernelRegressor
 from maxmargin.kernels import Kernel
+from maxmargin.losses import EpsilonInsensitive, Loss
 from maxmargin.solvers import Solver
 
 
@@ -91,7 +92,11 @@ class SVR(KernelRegressor):
     def fit(self, X: Rows, y: Labels, sample_weight: Vector | None = None) -> SVR:
         """Train on rows X with targets y; `sample_weight` is a factor on C of each row."""
         C, intercept = check_finite_cost(self.C), check_intercept(self.intercept)
-        epsilon = check_epsilon(self.epsilon)
+        loss = self._loss()
         X, y, weight, kernel = self._check_all(X, y, sample_weight)
-        self._train_tube(X, y, weight, kernel=kernel, C=C, epsilon=epsilon, intercept=intercept)
+        self._train_rows(X, y, weight, kernel=kernel, loss=loss, C=C, intercept=intercept)
         return self
+
+    def _loss(self) -> Loss:
+        """The loss that the parameters ask for."""
+        return EpsilonInsensitive(check_epsilon(self.epsilon))

@@ -39,7 +39,7 @@ from maxmargin._types import RowIndex, Vector
 from maxmargin.backends.threads import StopFlag
 from maxmargin.errors import unknown_name
 from maxmargin.problems import LinearProblem, Problem, Solution
-from maxmargin.solvers.lectures.visited import Descent, Point, VisitingSolver, run
+from maxmargin.solvers.lectures.visited import StochasticDescent, VisitedPoint, VisitingSolver, run
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class _Sums(NamedTuple):
     beta: Vector
 
 
-class _Averaging(Descent):
+class _Averaging(StochasticDescent):
     """SGD at work; here `vector` is theta."""
 
     def __init__(self, problem: LinearProblem, whole: bool):
@@ -114,7 +114,7 @@ class _Averaging(Descent):
             stop,
         )
 
-    def point(self) -> Point:
+    def point(self) -> VisitedPoint:
         """The average since the older of the last two marks."""
         now, since = self._sums(), self.marks[0]
         steps = max(1, now.steps - since.steps)

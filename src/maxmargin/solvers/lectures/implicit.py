@@ -40,7 +40,7 @@ from maxmargin._types import RowIndex
 from maxmargin.backends.threads import StopFlag
 from maxmargin.problems import Problem, ProblemKind, Solution
 from maxmargin.solvers.common.solver import is_plain
-from maxmargin.solvers.lectures.visited import Descent, VisitingSolver, run
+from maxmargin.solvers.lectures.visited import StochasticDescent, VisitingSolver, run
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Implicit(VisitingSolver):
         return run(self, linear, _Implicit(linear), self.random_state)
 
 
-class _Implicit(Descent):
+class _Implicit(StochasticDescent):
     """Implicit updates at work."""
 
     def visit(self, order: RowIndex, stop: StopFlag) -> None:

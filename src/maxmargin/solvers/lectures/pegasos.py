@@ -15,10 +15,13 @@ With costs C_i of their own, lambda = 1 / sum_i C_i, and row i is drawn with pro
 stays as it is, and so does its guarantee, in which the longest step counts. An epoch draws without putting back
 (`visited.draws`). With `batch` rows a step, the mean of their terms takes the place of the one.
 
-The optimum lies in the ball. There w = sum_i alpha_i y_i x_i and alpha_i = -C_i l'(z_i) with z_i = y_i f_i, hence
-|w|^2 = sum_i C_i (-l'(z_i)) z_i, and -l'(z) z is at most 1 for the hinge, 1/2 for the squared hinge and 0.28 for the
-logistic loss. For the tube |w|^2 <= sum_i C_i max(0, |y_i| - epsilon). A free intercept drops out of the sum; an
-augmented one is part of w here and in the ball.
+The optimum lies in the ball, whose radius is that of the hinge. For any loss w = sum_i beta_i x_i there, with
+beta_i = -C_i v_i and v_i f_i = l(f_i) + l*(v_i), so that
+
+    |w|^2 = sum_i beta_i f_i <= -sum_i C_i l*(v_i) <= sum_i C_i l(0),
+
+because l is never negative and l(0) is the largest -l*(v). A free intercept drops out of the sum; an augmented one is
+part of w here and in the ball.
 
 Unwound, and without the projection, w after t steps is 1 / (lambda t) times the sum of y_i x_i over the draws that fell
 short of the margin: alpha_i is C_i times the share of its visits at which row i did. This is the dual point; see
@@ -40,7 +43,7 @@ from maxmargin._types import RowIndex
 from maxmargin.backends.threads import StopFlag
 from maxmargin.errors import ParameterError
 from maxmargin.problems import LinearProblem, Problem, Solution
-from maxmargin.solvers.lectures.visited import Descent, VisitingSolver, run
+from maxmargin.solvers.lectures.visited import StochasticDescent, VisitingSolver, run
 
 
 @dataclass(frozen=True)
@@ -75,13 +78,10 @@ class Pegasos(VisitingSolver):
 
 def _radius(problem: LinearProblem) -> float:
     """Of a ball in which the optimum lies."""
-    if problem.curve.is_margin:
-        return math.sqrt(np.sum(problem.costs))
-    epsilon = getattr(problem.loss, "epsilon", 0.0)
-    return math.sqrt(problem.costs @ np.maximum(0.0, np.abs(problem.targets) - epsilon))
+    return math.sqrt(problem.costs @ problem.loss.score_value(np.zeros(problem.n_rows), problem.targets))
 
 
-class _Pegasos(Descent):
+class _Pegasos(StochasticDescent):
     """Pegasos at work."""
 
     def __init__(self, problem: LinearProblem, radius: float, batch: int):

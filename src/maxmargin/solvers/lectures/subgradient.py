@@ -36,7 +36,7 @@ import numpy as np
 from maxmargin.problems import History, LinearProblem, Problem, Solution, Status
 from maxmargin.solvers.lectures.visited import (
     Best,
-    Point,
+    VisitedPoint,
     VisitingSolver,
     intercept_of,
     into_domain,
@@ -69,7 +69,7 @@ class Subgradient(VisitingSolver):
         try:
             for t in range(1, 1 + (_STEPS if self.max_iter is None else self.max_iter)):
                 free = linear.intercept.is_free
-                point = Point(w, None if free else linear.intercept.scale**2 * math.fsum(beta), beta)
+                point = VisitedPoint(w, None if free else linear.intercept.scale**2 * math.fsum(beta), beta)
                 f = linear.scores(w)
                 b = intercept_of(linear, point, f)
                 slopes = slopes_at(linear, f, b)
