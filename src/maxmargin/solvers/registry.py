@@ -6,7 +6,7 @@ A class is imported when it is used, or when an error lists all solvers that tak
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from typing import Any, TypeAlias
 
@@ -80,9 +80,9 @@ def _imported(place: str) -> Any:
     return getattr(importlib.import_module(f"maxmargin.solvers.{file}"), name)
 
 
-def classes_of(family: Family, name: str) -> list[Any]:
-    """The classes of that name, imported now."""
-    return [_imported(place) for place in family[name]]
+def classes_of(family: Family, name: str) -> Iterator[Any]:
+    """The classes of that name, each imported when it is asked for."""
+    return (_imported(place) for place in family[name])
 
 
 def takers(family: Family, problem: ProblemKind) -> list[str]:
@@ -132,7 +132,7 @@ def solver_named(name: str | Solver, *, linear: bool, **settings: Any) -> Solver
             raise ParameterError(f"solver={name!r} is for {machines}. Known here: {', '.join(known)}.")
     if not isinstance(name, str) or name not in known:
         raise unknown_name("solver", name, known)
-    return _with_settings(classes_of(known, name)[0], settings)
+    return _with_settings(next(classes_of(known, name)), settings)
 
 
 def kernel_regression_solver(name: str | Solver, **settings: Any) -> Solver:
@@ -144,7 +144,7 @@ def kernel_regression_solver(name: str | Solver, **settings: Any) -> Solver:
         raise ParameterError(not_suited(name, "the squared loss with a kernel", known))
     if not isinstance(name, str) or name not in known:
         raise unknown_name("solver", name, known)
-    return _with_settings(classes_of(known, name)[0], {**settings, "method": name})
+    return _with_settings(next(classes_of(known, name)), {**settings, "method": name})
 
 
 def that_takes(solver: Solver, problem: ProblemKind) -> Solver:
