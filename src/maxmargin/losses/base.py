@@ -23,6 +23,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from functools import cached_property
 from inspect import isabstract
+from numbers import Real
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -30,6 +31,9 @@ import numpy as np
 from maxmargin._loops.loss_curve import QUADRATIC, Curve
 from maxmargin._types import Vector
 from maxmargin.errors import ModelFileError
+
+_EXACT = (-np.inf, -1.0, 0.0, 1.0, np.inf)  # ends of slopes that survive multiplication and division by C
+_ROUNDING = 4.0 * float(np.finfo(np.float64).eps)
 
 
 class DualBox(NamedTuple):
@@ -116,6 +120,15 @@ class Loss(ABC):
         """What compiled loops know of the loss; None where it is none of theirs."""
         return None
 
+    @property
+    def written(self) -> str:
+        """The formula with the numbers of this loss in place of their names."""
+        formula = self.formula
+        for name, value in vars(self).items():
+            if isinstance(value, Real):
+                formula = formula.replace(name, f"{value:.6g}")
+        return formula
+
     def to_record(self) -> dict[str, Any]:
         """Name and parameters, as plain values."""
         return {"kind": type(self).__name__, **asdict(self)}  # type: ignore[call-overload]  # all are dataclasses
@@ -149,10 +162,11 @@ class CurveLoss(Loss):
     """Whether z = y f, and not f - y."""
 
     @cached_property
-    def _numbers(self) -> Curve:
+    def _numbers(self) -> Curve | None:
         """The numbers of the conjugate: the dual box at C = 1, turned round because alpha = -C u."""
         box = self.dual_box(np.ones(1))
-        assert box is not None, "a loss whose conjugate is not quadratic has a curve of its own"
+        if box is None:
+            return None
         lower, upper, linear, absolute, diagonal = (float(column[0]) for column in box)
         return Curve(QUADRATIC, self.is_margin, 0.0 - upper, 0.0 - lower, linear, absolute, diagonal)
 
@@ -161,9 +175,22 @@ class CurveLoss(Loss):
         """What compiled loops know of the loss."""
         return self._numbers
 
+    def _quadratic(self) -> Curve:
+        numbers = self._numbers
+        assert numbers is not None, "a loss without a dual box brings all that follows from one"
+        return numbers
+
+    def _within_ends(self, u: Vector) -> Vector:
+        """Slopes, with those at an end that are beyond it by rounding: C times an end over C may differ from it."""
+        curve = self._numbers
+        if curve is None or (curve.low in _EXACT and curve.high in _EXACT):
+            return u
+        end = np.clip(u, curve.low, curve.high)
+        return np.where(np.abs(u - end) <= _ROUNDING * np.abs(end), end, u)
+
     def subdifferential(self, z: Vector) -> tuple[Vector, Vector]:
         """Ends of the interval of subgradients of l at z."""
-        curve = self._numbers
+        curve = self._quadratic()
         if curve.ridge > 0.0:
             slope = self.subgradient(z)
             return slope, slope
@@ -174,7 +201,7 @@ class CurveLoss(Loss):
 
     def conjugate_subdifferential(self, u: Vector) -> tuple[Vector, Vector]:
         """Ends of the interval of z at which u is a subgradient of l."""
-        curve = self._numbers
+        curve = self._quadratic()
         z = curve.aim + curve.ridge * np.clip(u, curve.low, curve.high)
         first = np.where(u <= curve.low, -np.inf, z + np.where(u > 0.0, curve.tube, -curve.tube))
         last = np.where(u >= curve.high, np.inf, z + np.where(u < 0.0, -curve.tube, curve.tube))
@@ -182,7 +209,7 @@ class CurveLoss(Loss):
 
     def curvature(self, z: Vector) -> Vector:
         """Second derivative of l at z, away from its kinks."""
-        curve, u = self._numbers, self.subgradient(z)
+        curve, u = self._quadratic(), self.subgradient(z)
         if curve.ridge == 0.0:
             return np.zeros_like(u)
         is_inside = (curve.low < u) & (u < curve.high) & ((u != 0.0) | (curve.tube == 0.0))
@@ -190,7 +217,7 @@ class CurveLoss(Loss):
 
     def kinks(self) -> list[float]:
         """Points z at which the slope of l jumps or bends."""
-        curve, found = self._numbers, []
+        curve, found = self._quadratic(), []
         for end, side in ((curve.low, -1.0), (curve.high, 1.0)):
             wall = curve.aim + side * curve.tube
             if end == 0.0:  # no slope on this side
@@ -199,7 +226,7 @@ class CurveLoss(Loss):
                 found.append(wall)
             if curve.ridge > 0.0 and np.isfinite(end):
                 found.append(wall + curve.ridge * end)
-        return found
+        return sorted(set(found))
 
     @abstractmethod
     def score_curvature(self, f: Vector, y: Vector) -> Vector:
@@ -240,7 +267,7 @@ class MarginLoss(CurveLoss):
 
     def score_conjugate(self, v: Vector, y: Vector) -> Vector:
         """The conjugate l*(y v)."""
-        return self.conjugate(y * v)
+        return self.conjugate(self._within_ends(y * v))
 
     def score_violation(self, f: Vector, v: Vector, y: Vector) -> Vector:
         """Violation of the curve at z = y f and u = y v."""
@@ -278,7 +305,7 @@ class ResidualLoss(CurveLoss):
 
     def score_conjugate(self, v: Vector, y: Vector) -> Vector:
         """The conjugate y v + l*(v)."""
-        return y * v + self.conjugate(v)
+        return y * v + self.conjugate(self._within_ends(v))
 
     def score_violation(self, f: Vector, v: Vector, y: Vector) -> Vector:
         """Violation of the curve at z = f - y and u = v."""

@@ -16,6 +16,8 @@ from scipy.special import logsumexp, softmax, xlog1py, xlogy
 from maxmargin._types import Matrix, Vector
 from maxmargin.losses.base import Loss
 
+__all__ = ["CrammerSinger", "MulticlassLoss", "Softmax"]
+
 _SIMPLEX_TOLERANCE = 1e-12  # p is a difference of doubles; its sum is 1 only up to rounding
 
 

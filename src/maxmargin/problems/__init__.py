@@ -2,6 +2,7 @@
 
 from maxmargin.problems.intercept import Intercept, best_intercept
 from maxmargin.problems.kernel import KernelProblem, combine_columns
+from maxmargin.problems.kind import ProblemKind
 from maxmargin.problems.linear import LinearProblem, linear_scores
 from maxmargin.problems.problem import Pieces, Problem
 from maxmargin.problems.shared import SharedRows, TaskRows, is_source
@@ -20,6 +21,7 @@ __all__ = [
     "Pair",
     "Pieces",
     "Problem",
+    "ProblemKind",
     "Regression",
     "SharedRows",
     "Solution",

@@ -37,11 +37,6 @@ class LinearProblem(Problem):
     penalty: Penalty = L2()  # noqa: RUF009 - a frozen value
 
     @property
-    def objective(self) -> str:
-        """What is minimised, in words."""
-        return f"{self.penalty.words} {self._loss_words()}, linear, {self.intercept.words}"
-
-    @property
     def is_convex(self) -> bool:
         """Always."""
         return True

@@ -19,11 +19,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from maxmargin._loops.loss_curve import Curve
 from maxmargin._types import Matrix, RowIndex, Vector
 from maxmargin.data import Source
 from maxmargin.losses import HardMargin, Loss
 from maxmargin.problems.intercept import Intercept
+from maxmargin.problems.kind import ProblemKind
 
 
 class Pieces(NamedTuple):
@@ -48,7 +48,7 @@ class Pieces(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Problem(ABC):
+class Problem(ProblemKind, ABC):
     """Data, loss, cost and intercept; the subclasses say what phi is."""
 
     source: Source
@@ -79,18 +79,6 @@ class Problem(ABC):
         return self.C * self.source.weight
 
     @property
-    def curve(self) -> Curve:
-        """The loss as compiled loops know it; for problems with one that they do know."""
-        curve = self.loss.curve
-        assert curve is not None
-        return curve
-
-    @property
-    @abstractmethod
-    def objective(self) -> str:
-        """What is minimised, in words."""
-
-    @property
     @abstractmethod
     def is_convex(self) -> bool:
         """Whether the penalty is convex, so that a duality gap exists; not so for an indefinite kernel."""
@@ -110,9 +98,3 @@ class Problem(ABC):
     def coefficients(self, alpha: Vector) -> Vector:
         """Beta of alpha, so that w = sum_i beta_i phi(x_i)."""
         return self.loss.coefficients(alpha, self.targets)
-
-    def _loss_words(self) -> str:
-        if isinstance(self.loss, HardMargin):
-            return "subject to y_i f_i >= 1"
-        formula = self.loss.formula.replace("epsilon", f"{getattr(self.loss, 'epsilon', 0.0):.6g}")
-        return f"+ {self.C:.6g} sum_i {formula}"

@@ -28,6 +28,7 @@ from maxmargin.errors import DataError, DataTypeError
 from maxmargin.losses import Loss
 from maxmargin.problems.intercept import Intercept
 from maxmargin.problems.linear import LinearProblem
+from maxmargin.problems.specification import Specification
 from maxmargin.problems.tasks import Regression
 
 if TYPE_CHECKING:
@@ -125,9 +126,7 @@ class SharedRows:
     @property
     def curve(self) -> Curve:
         """The loss as compiled loops know it; for problems with one that they do know."""
-        curve = self.loss.curve
-        assert curve is not None
-        return curve
+        return self.problems[0].curve
 
     @property
     def intercept(self) -> Intercept:

@@ -19,13 +19,14 @@ from maxmargin.losses import Loss
 from maxmargin.penalties import L2, Penalty
 from maxmargin.problems.intercept import Intercept
 from maxmargin.problems.kernel import KernelProblem
+from maxmargin.problems.kind import ProblemKind
 from maxmargin.problems.linear import LinearProblem
 from maxmargin.problems.problem import Problem
 from maxmargin.problems.tasks import Task
 
 
 @dataclass(frozen=True)
-class Specification:
+class Specification(ProblemKind):
     """Task, loss, cost, intercept, and a kernel (None for a linear problem)."""
 
     task: Task

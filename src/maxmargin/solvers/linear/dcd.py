@@ -11,7 +11,7 @@ step to w; what must be added is the change of alpha after clipping.
 A penalised intercept is one more feature of constant value s. A free one is found by the method of multipliers: the
 problem with the intercept penalised around a centre b0, 1/2 ((b - b0) / s)^2, is solved roughly, the centre moves to
 the intercept found, and so on; the pull towards the centre vanishes as both agree, and with it the surplus
-sum_i beta_i. A certificate needs that surplus to be zero, so it is removed from a copy before each look at the gap.
+sum_i beta_i. A certificate needs that surplus to be zero, so it is removed from a copy before the gap is evaluated.
 
 From a start. Multipliers of a problem with another C are good up to a factor. Along t alpha, 0 <= t <= 1, which no box
 forbids, the dual is a parabola; the descent begins at its top, with the intercept of the start as the centre:
@@ -19,7 +19,7 @@ forbids, the dual is a parabola; the descent begins at its top, with the interce
     t = gain / price      gain  = sum_i (linear_i + o_i) alpha_i - absolute_i |alpha_i|
                           price = |w|^2 + (s sum_i beta_i)^2 + sum_i diagonal_i alpha_i^2
 
-The descent stops by the duality gap, looked at when the largest slope of a pass falls below a bound that tightens.
+The descent stops by the duality gap, evaluated when the largest slope of a pass falls below a bound that tightens.
 """
 
 from __future__ import annotations
@@ -35,31 +35,15 @@ from maxmargin._loops.linear.dual_descent import shuffle_loop
 from maxmargin._types import Vector
 from maxmargin.backends.threads import StopFlag, run_until_interrupted
 from maxmargin.data.passes import Passes
-from maxmargin.errors import ParameterError
-from maxmargin.losses import (
-    EpsilonInsensitive,
-    Hinge,
-    Logistic,
-    Squared,
-    SquaredEpsilonInsensitive,
-    SquaredHinge,
-)
-from maxmargin.penalties import L2
-from maxmargin.problems import History, LinearProblem, Problem, Solution, Status
+from maxmargin.problems import History, LinearProblem, Problem, ProblemKind, Solution, Status
 from maxmargin.solvers.common.feasible import balanced
-from maxmargin.solvers.common.solver import Solver
+from maxmargin.solvers.common.solver import Solver, is_plain
 from maxmargin.solvers.linear.dcd_steps import Iterate, steps_for
 
-_LOSSES = (Hinge, SquaredHinge, Logistic, EpsilonInsensitive, SquaredEpsilonInsensitive, Squared)
-_TIGHTEN = 0.3  # factor on the bound of the slopes after a look that was too early
+_TIGHTEN = 0.3  # factor on the bound of the slopes after an evaluation that was too early
 _FIRST_EPOCHS = 5
 _TRIAL = 0.05  # of the passes that the answer is worth, before they say anything about the others
 _BRIEF = 1_000_000  # entries that a pass goes through in milliseconds
-
-
-def solves(problem: Problem) -> bool:
-    """Whether `DualDescent` is for this problem."""
-    return isinstance(problem, LinearProblem) and isinstance(problem.loss, _LOSSES) and problem.penalty == L2()
 
 
 @dataclass(frozen=True)
@@ -79,22 +63,26 @@ class DualDescent(Solver):
     worth: float | None = None
     n_jobs: int | None = None
     name: ClassVar[str] = "dcd"
+    suits: ClassVar[str] = (
+        "linear problems with hinge, squared hinge, logistic, epsilon-insensitive (also squared) or squared "
+        "loss and an L2 penalty"
+    )
+
+    def takes(self, problem: ProblemKind) -> bool:
+        """Whether the loss is one of a single score."""
+        return is_plain(problem) and problem.loss.curve is not None
 
     def solve(self, problem: Problem, start: Solution | None = None) -> Solution:
         """Solve from alpha = 0, or from the best multiple of the multipliers of `start`, clipped to their bounds."""
-        if not solves(problem):
-            raise ParameterError(
-                "solver='dcd' is for linear problems with hinge, squared hinge, logistic, epsilon-insensitive (also "
-                f"squared) or squared loss and an L2 penalty, not: {problem.objective}."
-            )
+        self.check(problem)
         assert isinstance(problem, LinearProblem)
-        descent = _Descent(problem, Passes(problem.source, self.n_jobs), self)
+        descent = _Coordinates(problem, Passes(problem.source, self.n_jobs), self)
         descent.begin(start)
         _, interrupted = run_until_interrupted(descent.run, brief=descent.passes.n_entries < _BRIEF)
         return descent.solution(Status.INTERRUPTED if interrupted else descent.status)
 
 
-class _Descent:
+class _Coordinates:
     """The state of one descent."""
 
     def __init__(self, problem: LinearProblem, passes: Passes, settings: DualDescent):
@@ -136,17 +124,17 @@ class _Descent:
             self.bias[2] *= t
 
     def run(self, stop: StopFlag) -> None:
-        """Rounds of passes, each ended by a look at the gap."""
+        """Rounds of passes, each ended by an evaluation of the gap."""
         settings = self.settings
         self.end = np.inf if settings.max_seconds is None else time.perf_counter() + settings.max_seconds
         limit = settings.max_iter or 1000
-        if self.is_warm and self._look() <= settings.tol and self.violation <= settings.tol:
+        if self.is_warm and self._evaluate() <= settings.tol and self.violation <= settings.tol:
             self.status = Status.CONVERGED
             return
         bound, patience = min(1.0, np.sqrt(settings.tol)) * self.steps.size, _FIRST_EPOCHS
         while True:
             reached = self._round(bound, min(patience, limit - self.epochs), stop)
-            gap = self._look()
+            gap = self._evaluate()
             if gap <= settings.tol and self.violation <= settings.tol:
                 self.status = Status.CONVERGED
                 return
@@ -173,7 +161,7 @@ class _Descent:
         self.seen.append((self.epochs, missing))
         if self.epochs >= worth or self.epochs < _TRIAL * worth:
             return self.epochs >= worth
-        early = [look for look in self.seen if look[0] <= 0.5 * self.epochs]
+        early = [one for one in self.seen if one[0] <= 0.5 * self.epochs]
         then, missed = early[-1] if early else self.seen[0]
         if then == self.epochs:
             return False
@@ -208,7 +196,7 @@ class _Descent:
                 self.active = n
         return False
 
-    def _look(self) -> float:
+    def _evaluate(self) -> float:
         """Relative gap of the point reached, kept if it is the best; moves the centre of a free intercept."""
         alpha, combination = self.alpha, self.w
         b = self.bias[0] + self.bias[1] * self.bias[2]
@@ -229,9 +217,9 @@ class _Descent:
         return gap
 
     def solution(self, status: Status) -> Solution:
-        """The best point seen, or the current one when none was looked at."""
+        """The best point seen, or the current one when none was evaluated."""
         if self.best is None:
-            self._look()
+            self._evaluate()
         assert self.best is not None
         _, alpha, w, b = self.best
         return Solution(

@@ -16,23 +16,14 @@ import numpy as np
 from maxmargin._loops.loss_curve import Curve
 from maxmargin._types import Vector
 from maxmargin.backends.threads import undisturbed
-from maxmargin.errors import ParameterError
-from maxmargin.losses import Logistic, Squared, SquaredEpsilonInsensitive, SquaredHinge
-from maxmargin.penalties import L2
-from maxmargin.problems import History, LinearProblem, Problem, Solution, Status
+from maxmargin.problems import History, LinearProblem, Problem, ProblemKind, Solution, Status
 from maxmargin.problems.solution import listening
 from maxmargin.solvers.common.sampling import sample_of
-from maxmargin.solvers.common.solver import Solver
+from maxmargin.solvers.common.solver import Solver, is_plain
 from maxmargin.solvers.linear.newton_method import NewtonMethod
 from maxmargin.solvers.linear.newton_rows import RowsInMemory
 
-_LOSSES = (Logistic, SquaredHinge, Squared, SquaredEpsilonInsensitive)
 SAMPLE_TOL = 1e-2
-
-
-def solves(problem: Problem) -> bool:
-    """Whether `Newton` is for this problem."""
-    return isinstance(problem, LinearProblem) and isinstance(problem.loss, _LOSSES) and problem.penalty == L2()
 
 
 class NewtonRun:
@@ -96,14 +87,19 @@ class Newton(Solver):
 
     n_jobs: int | None = None
     name: ClassVar[str] = "newton"
+    suits: ClassVar[str] = (
+        "linear problems with a smooth loss (squared hinge, logistic, squared or "
+        "squared epsilon-insensitive) and an L2 penalty"
+    )
+
+    def takes(self, problem: ProblemKind) -> bool:
+        """Whether the loss has a slope everywhere."""
+        curve = problem.loss.curve
+        return is_plain(problem) and curve is not None and not curve.has_kinks
 
     def solve(self, problem: Problem, start: Solution | None = None) -> Solution:
         """Solve from the weights of `start`, or from those of a sample of the rows where there are very many."""
-        if not solves(problem):
-            raise ParameterError(
-                "solver='newton' is for linear problems with a smooth loss (squared hinge, logistic, squared or "
-                f"squared epsilon-insensitive) and an L2 penalty, not: {problem.objective}."
-            )
+        self.check(problem)
         assert isinstance(problem, LinearProblem)
         end = np.inf if self.max_seconds is None else time.perf_counter() + self.max_seconds
         weights = self._weights_of_sample(problem) if start is None else start.weights
