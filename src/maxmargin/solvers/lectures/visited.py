@@ -34,7 +34,6 @@ from maxmargin.certificates import assess
 from maxmargin.data import squared_norms
 from maxmargin.data.source import blocks
 from maxmargin.errors import ParameterError
-from maxmargin.losses import DualBox
 from maxmargin.problems import History, LinearProblem, Problem, ProblemKind, Solution, Status, best_intercept
 from maxmargin.solvers.common.feasible import balanced
 from maxmargin.solvers.common.solver import Solver, is_plain, losses_of
@@ -141,7 +140,7 @@ def primal_value(problem: LinearProblem, weights: Vector, f: Vector, b: float) -
 def into_domain(problem: LinearProblem, beta: Vector) -> Vector:
     """Multipliers of the coefficients, clipped to the box of the dual and balanced for a free intercept."""
     C = problem.costs
-    box = problem.loss.dual_box(C) or DualBox.interval(np.zeros_like(C), C)  # the logistic loss has bounds alone
+    box = problem.loss.domain(C)
     alpha = np.clip(problem.loss.multipliers(beta, problem.targets), box.lower, box.upper)
     return balanced(alpha, problem.coefficients(np.ones_like(alpha)), box) if problem.intercept.is_free else alpha
 

@@ -30,7 +30,6 @@ from maxmargin._types import Vector
 from maxmargin.backends.threads import over_ranges
 from maxmargin.certificates import assess
 from maxmargin.data.passes import Passes
-from maxmargin.losses import DualBox
 from maxmargin.problems import History, LinearProblem, Solution, Status
 from maxmargin.solvers.common.feasible import balanced
 from maxmargin.solvers.common.step_length import step_length
@@ -170,7 +169,7 @@ class Descent:
     def _multipliers(self, beta: Vector) -> Vector:
         """Feasible multipliers of coefficients that are feasible up to rounding."""
         loss = self.problem.loss
-        box = loss.dual_box(self.C) or DualBox.interval(0.0 * self.C, self.C)
+        box = loss.domain(self.C)
         alpha = np.clip(loss.multipliers(beta, self.y), box.lower, box.upper)
         return balanced(alpha, self.problem.coefficients(np.ones_like(alpha)), box) if np.isinf(self.scale) else alpha
 
