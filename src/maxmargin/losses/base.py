@@ -190,26 +190,33 @@ class CurveLoss(Loss):
         if curve.ridge > 0.0:
             slope = self.subgradient(z)
             return slope, slope
-        t = z - curve.aim
-        lowest = np.where(t > curve.tube, curve.high, np.where(t > -curve.tube, 0.0, curve.low))
-        highest = np.where(t >= curve.tube, curve.high, np.where(t >= -curve.tube, 0.0, curve.low))
-        return lowest, highest
+        t, low, high, tube = z - curve.aim, curve.low, curve.high, curve.tube
+        if tube == 0.0:
+            return np.where(t > 0.0, high, low), np.where(t >= 0.0, high, low)
+        lowest = np.where(t > tube, high, np.where(t > -tube, 0.0, low))
+        return lowest, np.where(t >= tube, high, np.where(t >= -tube, 0.0, low))
 
     def conjugate_subdifferential(self, u: Vector) -> tuple[Vector, Vector]:
         """Ends of the interval of z at which u is a subgradient of l."""
         curve = self._quadratic()
-        z = curve.aim + curve.ridge * np.clip(u, curve.low, curve.high)
-        first = np.where(u <= curve.low, -np.inf, z + np.where(u > 0.0, curve.tube, -curve.tube))
-        last = np.where(u >= curve.high, np.inf, z + np.where(u < 0.0, -curve.tube, curve.tube))
-        return first, last
+        low, high, tube = curve.low, curve.high, curve.tube
+        z = curve.aim + (curve.ridge * np.clip(u, low, high) if curve.ridge > 0.0 else 0.0)
+        first = z + np.where(u > 0.0, tube, -tube) if tube > 0.0 else z
+        last = z + np.where(u < 0.0, -tube, tube) if tube > 0.0 else z
+        return np.where(u <= low, -np.inf, first), np.where(u >= high, np.inf, last)
 
     def curvature(self, z: Vector) -> Vector:
         """Second derivative of l at z, away from its kinks."""
-        curve, u = self._quadratic(), self.subgradient(z)
+        curve = self._quadratic()
         if curve.ridge == 0.0:
-            return np.zeros_like(u)
-        is_inside = (curve.low < u) & (u < curve.high) & ((u != 0.0) | (curve.tube == 0.0))
-        return np.where(is_inside, 1.0 / curve.ridge, 0.0)
+            return np.zeros_like(z)
+        found = np.full(np.shape(z), 1.0 / curve.ridge)
+        for end, side in ((curve.low, -1.0), (curve.high, 1.0)):
+            if np.isfinite(end):  # straight beyond it
+                found[side * (z - curve.aim) >= curve.tube + side * curve.ridge * end] = 0.0
+        if curve.tube > 0.0:
+            found[np.abs(z - curve.aim) <= curve.tube] = 0.0
+        return found
 
     def kinks(self) -> list[float]:
         """Points z at which the slope of l jumps or bends."""
