@@ -28,6 +28,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
+from maxmargin._loops.lectures.stochastic import DrawnRows, StepSizes, Walk
 from maxmargin._types import RowIndex, Vector
 from maxmargin.backends.threads import StopFlag, run_until_interrupted
 from maxmargin.certificates import assess
@@ -213,9 +214,6 @@ class StochasticDescent(ABC):
     """A stochastic solver at work: w = scale * vector and beta = scale * visited, as in `stochastic`."""
 
     def __init__(self, problem: LinearProblem):
-        # Compiled code is loaded when it is needed.
-        from maxmargin._loops.lectures.stochastic import DrawnRows, StepSizes, Walk
-
         squares, curve = row_squares(problem), problem.curve
         self.drawn = DrawnRows(problem.source.loop_rows, problem.targets, squares, curve)
         self.free = problem.intercept.is_free
