@@ -32,14 +32,6 @@ class MulticlassLoss(Loss):
         """K, for rows with these targets."""
         return int(np.max(y)) + 1 if self.n_classes is None else self.n_classes
 
-    def multipliers(self, beta: Matrix, y: Vector) -> Matrix:
-        """Multipliers alpha = beta."""
-        return beta
-
-    def coefficients(self, alpha: Matrix, y: Vector) -> Matrix:
-        """Coefficients beta = alpha."""
-        return alpha
-
 
 def in_simplex(p: Matrix) -> NDArray[np.bool_]:
     """Which rows have no negative entry and sum to one, up to rounding."""

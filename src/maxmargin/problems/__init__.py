@@ -2,9 +2,8 @@
 
 from maxmargin.problems.intercept import Intercept, best_intercept
 from maxmargin.problems.kernel import KernelProblem, combine_columns
-from maxmargin.problems.kind import ProblemKind
 from maxmargin.problems.linear import LinearProblem, linear_scores
-from maxmargin.problems.problem import Pieces, Problem
+from maxmargin.problems.problem import Pieces, Problem, ProblemKind
 from maxmargin.problems.shared import SharedRows, TaskRows, is_source
 from maxmargin.problems.solution import History, Solution, Status
 from maxmargin.problems.specification import Specification

@@ -19,11 +19,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from maxmargin._loops.loss_curve import Curve
 from maxmargin._types import Matrix, RowIndex, Vector
 from maxmargin.data import Source
+from maxmargin.kernels import Kernel
 from maxmargin.losses import HardMargin, Loss
+from maxmargin.penalties import L2, Penalty
 from maxmargin.problems.intercept import Intercept
-from maxmargin.problems.kind import ProblemKind
 
 
 class Pieces(NamedTuple):
@@ -45,6 +47,47 @@ class Pieces(NamedTuple):
     """Size, per unit of |phi(x_i)|, of the largest number met while a score was summed."""
     penalty_size: float
     """Size of the numbers that were summed for the penalties."""
+
+
+class ProblemKind:
+    """What a solver needs to know of a problem before it takes one, with or without the data.
+
+    `Problem` has rows, `Specification` has none yet. It is linear and without nu unless a subclass says otherwise.
+    """
+
+    loss: Loss
+    C: float
+    intercept: Intercept
+
+    @property
+    def penalty(self) -> Penalty:
+        """The penalty on w."""
+        return L2()
+
+    @property
+    def kernel(self) -> Kernel | None:
+        """The kernel, None for a linear problem."""
+        return None
+
+    @property
+    def nu(self) -> float | None:
+        """Share of rows that may be margin errors, where that is given in place of C (or of epsilon)."""
+        return None
+
+    @property
+    def curve(self) -> Curve:
+        """The loss as compiled loops know it; for problems with one that they do know."""
+        curve = self.loss.curve
+        assert curve is not None
+        return curve
+
+    @property
+    def objective(self) -> str:
+        """What is minimised, in words."""
+        is_hard = isinstance(self.loss, HardMargin)
+        loss = "subject to y_i f_i >= 1" if is_hard else f"+ {self.C:.6g} sum_i {self.loss.written}"
+        where = "linear" if self.kernel is None else f"kernel {self.kernel}"
+        return f"{self.penalty.words} {loss}, {where}, {self.intercept.words}"
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,8 @@ from maxmargin.losses import Loss
 from maxmargin.penalties import L2, Penalty
 from maxmargin.problems.intercept import Intercept
 from maxmargin.problems.kernel import KernelProblem
-from maxmargin.problems.kind import ProblemKind
 from maxmargin.problems.linear import LinearProblem
-from maxmargin.problems.problem import Problem
+from maxmargin.problems.problem import Problem, ProblemKind
 from maxmargin.problems.tasks import Task
 
 

@@ -60,9 +60,10 @@ STREAM: Family = {
 }
 """Trainers of data larger than memory."""
 
+_OF_ARRAYS = (LINEAR, KERNEL, KERNEL_REGRESSION)
 SOLVERS = {
     place.partition(":")[2]: place.partition(":")[0]
-    for family in (LINEAR, KERNEL, KERNEL_REGRESSION)
+    for family in _OF_ARRAYS
     for places in family.values()
     for place in places
 }
@@ -117,9 +118,6 @@ def check_kernel_name(name: object, problem: ProblemKind) -> None:
     if isinstance(name, Solver) or any(isinstance(name, str) and name in family for family in _OF_ARRAYS):
         return
     raise unknown_name("solver", name, takers(KERNEL, problem))
-
-
-_OF_ARRAYS = (LINEAR, KERNEL, KERNEL_REGRESSION)
 
 
 def solver_named(name: str | Solver, *, linear: bool, **settings: Any) -> Solver:

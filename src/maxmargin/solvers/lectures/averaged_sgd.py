@@ -35,6 +35,7 @@ from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
+from maxmargin._loops.lectures.stochastic import averaged_steps
 from maxmargin._types import RowIndex, Vector
 from maxmargin.backends.threads import StopFlag
 from maxmargin.errors import unknown_name
@@ -96,8 +97,6 @@ class _Averaging(StochasticDescent):
 
     def visit(self, order: RowIndex, stop: StopFlag) -> None:
         """One step a row."""
-        from maxmargin._loops.lectures.stochastic import averaged_steps
-
         if self.walk.step >= self.next_mark:
             self.marks = [self.marks[-1], self._sums()]
             self.next_mark *= 2

@@ -35,6 +35,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from maxmargin._loops.lectures.stochastic import implicit_steps
 from maxmargin._loops.loss_curve import QUADRATIC
 from maxmargin._types import RowIndex
 from maxmargin.backends.threads import StopFlag
@@ -72,6 +73,4 @@ class _Implicit(StochasticDescent):
 
     def visit(self, order: RowIndex, stop: StopFlag) -> None:
         """One step a row."""
-        from maxmargin._loops.lectures.stochastic import implicit_steps
-
         self.walk = implicit_steps(self.drawn, self.sizes, order, self.walk, self.vector, self.visited, stop)

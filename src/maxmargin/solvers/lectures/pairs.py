@@ -35,6 +35,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from maxmargin._loops.lectures.pairs import DualRows, pair_sweep
 from maxmargin._loops.loss_curve import QUADRATIC
 from maxmargin._types import RowIndex, Vector
 from maxmargin.backends.threads import StopFlag, run_until_interrupted
@@ -149,8 +150,6 @@ class _PairSweeps:
     alpha: Vector
 
     def __init__(self, solver: Pairs, problem: LinearProblem, box: DualBox, history: History):
-        from maxmargin._loops.lectures.pairs import DualRows  # compiled code is loaded when it is needed
-
         rows, squares = problem.source.loop_rows, row_squares(problem)
         self.dual = DualRows(rows, problem.targets, squares, box.upper, box.diagonal, problem.curve.aim)
         self.room_for_row = np.zeros(problem.source.n_features)
@@ -165,8 +164,6 @@ class _PairSweeps:
 
     def climb(self, at: _Round, stop: StopFlag) -> None:
         """From the given point, as many sweeps as cost about what an evaluation costs: the visits of two passes."""
-        from maxmargin._loops.lectures.pairs import pair_sweep
-
         self.alpha, w, pull = at.alpha.copy(), at.weights.copy(), at.pull.copy()
         sweeps = 2 * self.problem.n_rows // max(1, len(at.active))
         for _ in range(min(max(sweeps, _FEWEST), _MOST)):

@@ -39,6 +39,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from maxmargin._loops.lectures.stochastic import pegasos_steps
 from maxmargin._types import RowIndex
 from maxmargin.backends.threads import StopFlag
 from maxmargin.errors import ParameterError
@@ -91,8 +92,6 @@ class _Pegasos(StochasticDescent):
 
     def visit(self, order: RowIndex, stop: StopFlag) -> None:
         """One step a batch."""
-        from maxmargin._loops.lectures.stochastic import pegasos_steps
-
         self.walk = pegasos_steps(
             self.drawn,
             self.sizes,

@@ -28,13 +28,13 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
+from maxmargin._loops.lectures.stochastic import DrawnRows, StepSizes, Walk
 from maxmargin._types import RowIndex, Vector
 from maxmargin.backends.threads import StopFlag, run_until_interrupted
 from maxmargin.certificates import assess
 from maxmargin.data import squared_norms
 from maxmargin.data.source import blocks
 from maxmargin.errors import ParameterError
-from maxmargin.losses import DualBox
 from maxmargin.problems import History, LinearProblem, Problem, ProblemKind, Solution, Status, best_intercept
 from maxmargin.solvers.common.feasible import balanced
 from maxmargin.solvers.common.solver import Solver, is_plain, losses_of
@@ -141,7 +141,7 @@ def primal_value(problem: LinearProblem, weights: Vector, f: Vector, b: float) -
 def into_domain(problem: LinearProblem, beta: Vector) -> Vector:
     """Multipliers of the coefficients, clipped to the box of the dual and balanced for a free intercept."""
     C = problem.costs
-    box = problem.loss.dual_box(C) or DualBox.interval(np.zeros_like(C), C)  # the logistic loss has bounds alone
+    box = problem.loss.domain(C)
     alpha = np.clip(problem.loss.multipliers(beta, problem.targets), box.lower, box.upper)
     return balanced(alpha, problem.coefficients(np.ones_like(alpha)), box) if problem.intercept.is_free else alpha
 
@@ -214,9 +214,6 @@ class StochasticDescent(ABC):
     """A stochastic solver at work: w = scale * vector and beta = scale * visited, as in `stochastic`."""
 
     def __init__(self, problem: LinearProblem):
-        # Compiled code is loaded when it is needed.
-        from maxmargin._loops.lectures.stochastic import DrawnRows, StepSizes, Walk
-
         squares, curve = row_squares(problem), problem.curve
         self.drawn = DrawnRows(problem.source.loop_rows, problem.targets, squares, curve)
         self.free = problem.intercept.is_free

@@ -21,7 +21,6 @@ from maxmargin._types import Vector
 from maxmargin.backends.threads import over_ranges
 from maxmargin.certificates import assess
 from maxmargin.data.passes import Passes
-from maxmargin.losses import DualBox
 from maxmargin.problems import LinearProblem
 from maxmargin.solvers.common.feasible import balanced
 from maxmargin.solvers.common.step_length import step_length
@@ -169,7 +168,7 @@ class RowsInMemory:
     def multipliers(self, beta: Vector) -> Vector:
         """Feasible multipliers of coefficients that are feasible up to rounding."""
         loss, C = self.problem.loss, self.problem.costs
-        box = loss.dual_box(C) or DualBox.interval(0.0 * C, C)
+        box = loss.domain(C)
         alpha = np.clip(loss.multipliers(beta, self.y), box.lower, box.upper)
         return balanced(alpha, self.problem.coefficients(np.ones_like(alpha)), box) if np.isinf(self.scale) else alpha
 

@@ -36,7 +36,6 @@ from maxmargin._loops.curves import evaluate_loop, line_loop
 from maxmargin._types import RowIndex, Vector
 from maxmargin.backends.threads import one_blas_thread, over_ranges
 from maxmargin.data.passes import Passes
-from maxmargin.losses import DualBox
 from maxmargin.penalties import L1
 from maxmargin.problems import History, LinearProblem, Problem, ProblemKind, Solution, Status
 from maxmargin.solvers.common.feasible import balanced, into_domain, scale_into_domain
@@ -284,7 +283,7 @@ class _ProximalNewton:
             at = self._evaluate(np.zeros(self.passes.n_features), 0.0, np.zeros(self.passes.n_rows))
         alpha = loss.multipliers(-at.slope, self.y)
         if np.isinf(self.scale):
-            box = loss.dual_box(self.C) or DualBox.interval(0.0 * self.C, self.C)
+            box = loss.domain(self.C)
             alpha = balanced(alpha, self.problem.coefficients(np.ones_like(alpha)), box)
         alpha, history = into_domain(self.problem, alpha), self.history
         return Solution(alpha, at.w, at.b, status, history, name, self.n_passes, history.elapsed)
