@@ -47,14 +47,15 @@ def search_loop(function: Function) -> Function:
 
 
 def _compiled(function: Function, **options: Any) -> Function:
-    given = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = str(_cache_directory(given))  # Numba asks for it when it decorates
+    config: Any = numba.config
+    given = config.CACHE_DIR
+    config.CACHE_DIR = str(_cache_directory(given))  # Numba asks for it when it decorates
     try:
         return cast(Function, numba.njit(cache=True, **options)(function))
     except RuntimeError:
         return cast(Function, numba.njit(**options)(function))
     finally:
-        numba.config.CACHE_DIR = given
+        config.CACHE_DIR = given
 
 
 @cache
