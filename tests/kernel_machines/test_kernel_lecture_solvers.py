@@ -21,8 +21,7 @@ from maxmargin.errors import NotConvergedWarning, ParameterError
 from maxmargin.kernels import Gaussian, Linear, Precomputed, Sigmoid
 from maxmargin.losses import EpsilonInsensitive, Hinge, MarginLoss, Squared, SquaredEpsilonInsensitive, SquaredHinge
 from maxmargin.problems import Intercept, KernelProblem, LinearProblem, Status
-from maxmargin.solvers import QP, KernelDescent, Osuna, SimpleSMO, solver_named
-from maxmargin.solvers.kernel.suited import _LOSSES, kernel_solvers
+from maxmargin.solvers import QP, KernelDescent, Osuna, SimpleSMO, registry, solver_named
 from maxmargin.solvers.lectures.kernel_ascent import KernelPoint
 from maxmargin.solvers.lectures.kernel_descent import CoordinateAscent
 from maxmargin.solvers.lectures.osuna import joining_rows, slopes_of
@@ -389,14 +388,14 @@ def test_the_solvers_listed_for_a_problem_are_exactly_those_that_take_it(loss, i
     X = np.vstack([np.eye(3) + 2.0, -np.eye(3) - 2.0])  # classes that a hard margin separates
     y = np.repeat([1.0, -1.0], 3)
     problem = KernelProblem(ArraySource(X, y, np.ones(6)), loss, 1.0, intercept, Linear())
-    takers = set()
-    for solver in _LOSSES:
+    found = set()
+    for solver in registry.KERNEL:
         try:
             solver_named(solver, linear=False, tol=1e-2, max_iter=5).solve(problem)
         except ParameterError:
             continue
-        takers.add(solver)
-    assert takers == set(kernel_solvers(loss, intercept))
+        found.add(solver)
+    assert found == set(registry.takers(registry.KERNEL, problem))
 
 
 def test_what_a_solver_cannot_do_is_refused_with_what_can(rng):

@@ -54,7 +54,7 @@ def row_dual(curve: Curve, cost: float, y: float) -> Any:
 
 
 @fast_loop
-def best_value(a: float, g: float, curvature: float, tube: float, low: float, high: float) -> float:
+def best_coefficient(a: float, g: float, curvature: float, tube: float, low: float, high: float) -> float:
     """Where the dual of a quadratic conjugate in one coefficient is best."""
     right, left = g + tube, g - tube  # slopes of its negative on both sides of zero, but for curvature
     if curvature <= 0.0:  # an empty row: the slope alone decides

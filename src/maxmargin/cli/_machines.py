@@ -48,11 +48,11 @@ class SearchOptions:
     def check(self) -> None:
         """Refuse what no machine can be trained with."""
         from maxmargin.estimators.fitting.parameters import check_choice, check_seed
-        from maxmargin.estimators.fitting.streaming import STREAMS
+        from maxmargin.solvers.registry import STREAM
 
         check_seed(self.seed)
         if self.stream is not None:
-            check_choice("stream", self.stream, STREAMS)
+            check_choice("stream", self.stream, STREAM)
         if self.checkpoint is not None and self.checkpoint.exists() and not self.checkpoint.is_dir():
             raise ParameterError(f"--checkpoint {self.checkpoint} is a file. Name a directory; a new one is made.")
 

@@ -18,7 +18,7 @@ from maxmargin._types import Labels, Matrix, RowIndex, Rows
 from maxmargin.backends.scratch import reusing
 from maxmargin.backends.threads import one_blas_thread, run_apart, thread_count
 from maxmargin.data import count_rows
-from maxmargin.estimators.fitting.parameters import check_cost, check_epsilon, check_intercept, check_positive
+from maxmargin.estimators.fitting.parameters import check_cost, check_intercept, check_positive
 from maxmargin.estimators.fitting.weights import present_classes
 from maxmargin.estimators.kernel.kernel_classifier import tasks_of
 from maxmargin.estimators.kernel.svc import SVC
@@ -28,7 +28,7 @@ from maxmargin.evaluate.sample import Sample, training_on
 from maxmargin.evaluate.scoring import own_score
 from maxmargin.evaluate.splitters import Fold
 from maxmargin.evaluate.stored_kernels import StoredKernel, answers
-from maxmargin.losses import EpsilonInsensitive, Hinge
+from maxmargin.losses import Hinge
 from maxmargin.problems import Regression, Specification
 
 _LARGEST = 1 << 31  # bytes of a kernel matrix that is formed whole where nobody says more
@@ -144,7 +144,7 @@ def _fold(
         return scored
 
     if not is_classifier(model):
-        loss = EpsilonInsensitive(check_epsilon(model.epsilon))
+        loss = model._loss()
         specification = Specification(Regression(), loss, 1.0, intercept, stored.kernel)
         return _FoldJobs([(len(train), job(specification))], lambda found: list(found[0]))
     y, weight = sample.y[train], None if sample.weight is None else sample.weight[train]

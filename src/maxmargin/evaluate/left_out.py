@@ -23,7 +23,7 @@ from sklearn.base import clone, is_classifier
 from maxmargin._types import Labels, Matrix, RowIndex, Rows, Vector
 from maxmargin.backends.threads import one_blas_thread
 from maxmargin.errors import DataError, ParameterError
-from maxmargin.estimators.fitting.parameters import check_cost, check_epsilon, check_intercept, check_positive
+from maxmargin.estimators.fitting.parameters import check_cost, check_intercept, check_positive
 from maxmargin.estimators.fitting.weights import Factors, present_classes
 from maxmargin.estimators.kernel.kernel_classifier import tasks_of
 from maxmargin.estimators.kernel.svc import SVC
@@ -33,7 +33,7 @@ from maxmargin.evaluate.progress import counting
 from maxmargin.evaluate.scoring import own_score
 from maxmargin.evaluate.stored_kernels import StoredKernel
 from maxmargin.evaluate.tables import ShownAsTable, Table, number
-from maxmargin.losses import EpsilonInsensitive, Hinge, Loss
+from maxmargin.losses import Hinge, Loss
 from maxmargin.problems import Pair, Regression, Specification
 
 _LARGEST = 1 << 31  # bytes of a kernel matrix that is formed whole where nobody says more
@@ -105,7 +105,7 @@ def left_out(
         tasks: list[Any] = list(tasks_of(classes))
     else:
         X, y, weight, kernel = model._check_all(X, y, sample_weight)
-        loss = EpsilonInsensitive(check_epsilon(model.epsilon))
+        loss = model._loss()
         tasks = [Regression()]
     n, limit = len(y), model._memory() or _LARGEST
     if 4 * n**2 > limit:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -11,6 +12,8 @@ from scipy.special import expit, xlog1py, xlogy
 from maxmargin._loops.loss_curve import LOGISTIC, Curve
 from maxmargin._types import Vector
 from maxmargin.losses.base import DualBox, MarginLoss, distance_to_interval
+
+__all__ = ["HardMargin", "Hinge", "Logistic", "SquaredHinge"]
 
 
 @dataclass(frozen=True)
@@ -146,7 +149,7 @@ class Logistic(MarginLoss):
             z = np.log1p(-p) - np.log(p)
         return z, z
 
-    @property
-    def curve(self) -> Curve:
+    @cached_property
+    def _numbers(self) -> Curve:
         """The one kind that loops have besides quadratic conjugates."""
         return Curve(LOGISTIC, is_margin=True, low=-1.0, high=0.0)

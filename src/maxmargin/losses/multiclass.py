@@ -16,6 +16,8 @@ from scipy.special import logsumexp, softmax, xlog1py, xlogy
 from maxmargin._types import Matrix, Vector
 from maxmargin.losses.base import Loss
 
+__all__ = ["CrammerSinger", "MulticlassLoss", "Softmax"]
+
 _SIMPLEX_TOLERANCE = 1e-12  # p is a difference of doubles; its sum is 1 only up to rounding
 
 
@@ -29,14 +31,6 @@ class MulticlassLoss(Loss):
     def count_classes(self, y: Vector) -> int:
         """K, for rows with these targets."""
         return int(np.max(y)) + 1 if self.n_classes is None else self.n_classes
-
-    def multipliers(self, beta: Matrix, y: Vector) -> Matrix:
-        """Multipliers alpha = beta."""
-        return beta
-
-    def coefficients(self, alpha: Matrix, y: Vector) -> Matrix:
-        """Coefficients beta = alpha."""
-        return alpha
 
 
 def in_simplex(p: Matrix) -> NDArray[np.bool_]:

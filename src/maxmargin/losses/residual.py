@@ -11,6 +11,8 @@ from maxmargin._types import Vector
 from maxmargin.errors import ParameterError
 from maxmargin.losses.base import DualBox, ResidualLoss
 
+__all__ = ["Absolute", "EpsilonInsensitive", "Squared", "SquaredEpsilonInsensitive"]
+
 
 @dataclass(frozen=True)
 class Squared(ResidualLoss):

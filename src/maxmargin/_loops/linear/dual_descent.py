@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from maxmargin._loops.compiling import fast_loop
-from maxmargin._loops.coordinate_steps import LEFT, best_value, logistic_step, share
+from maxmargin._loops.coordinate_steps import LEFT, best_coefficient, logistic_step, share
 from maxmargin._loops.loss_curve import Curve
 from maxmargin._loops.rows import add_row, row_dot
 
@@ -90,7 +90,7 @@ def quadratic_epoch(
             continue
         new_high, new_low = max(new_high, violation), min(new_low, violation)
         if abs(violation) > 1e-13:
-            new = best_value(a, slope, squares[i] + diagonal, tube, lower, upper)
+            new = best_coefficient(a, slope, squares[i] + diagonal, tube, lower, upper)
             if new != a:
                 change = (new - a) * sign
                 add_row(rows, i, change, w)

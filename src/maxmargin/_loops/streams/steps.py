@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from maxmargin._loops.compiling import fast_loop
-from maxmargin._loops.coordinate_steps import LEFT, best_value, logistic_step, row_dual, share
+from maxmargin._loops.coordinate_steps import LEFT, best_coefficient, logistic_step, row_dual, share
 from maxmargin._loops.curves import loss_value, violation
 from maxmargin._loops.loss_curve import LOGISTIC, Curve
 from maxmargin._loops.rows import add_row, row_dot
@@ -107,7 +107,7 @@ def visit_rows(cached: CachedRows, places: Any, duals: Duals, sweep: Sweep, slac
             else:
                 g = f - aim + diagonal * a
                 uphill = _uphill(a, g, tube, low, high)
-                new = best_value(a, g, curvature, tube, low, high) if uphill < 0.0 else a
+                new = best_coefficient(a, g, curvature, tube, low, high) if uphill < 0.0 else a
             least, settled = min(least, uphill), min(settled, uphill - sweep.limit[p])
             sweep.steepest[p] = max(sweep.steepest[p], -uphill)
             if new != a:

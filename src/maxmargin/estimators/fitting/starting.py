@@ -13,7 +13,6 @@ import numpy as np
 
 from maxmargin._types import Labels, Rows, Vector
 from maxmargin.certificates import Claim, Point
-from maxmargin.losses import DualBox
 from maxmargin.problems import History, Problem, Solution, Specification, Status
 from maxmargin.solvers.common.feasible import carried_over
 
@@ -72,7 +71,7 @@ def _multipliers(problem: Problem, beta: Vector, specification: Specification, c
         alpha = alpha * (specification.C / claim.specification.C)
     if alpha.ndim == 2:  # the bounds of several multipliers a row are not a box
         return alpha
-    box = problem.loss.dual_box(problem.costs) or DualBox.interval(0.0 * problem.costs, problem.costs)
+    box = problem.loss.domain(problem.costs)
     return np.asarray(np.clip(alpha, box.lower, box.upper))
 
 

@@ -6,7 +6,6 @@ name; and a trainer by its name takes arrays as well, as a source.
 
 from __future__ import annotations
 
-import importlib
 import os
 from typing import Any, NamedTuple
 
@@ -24,13 +23,8 @@ from maxmargin.features.carried import CarriedMap, carried_by
 from maxmargin.problems import is_source
 from maxmargin.problems.shared import MEMORY, class_table, row_weights
 from maxmargin.solvers import Solver
+from maxmargin.solvers.registry import STREAM, classes_of
 
-STREAMS = {
-    "block": ("streams.block", "BlockMinimisation"),
-    "cached-loops": ("streams.cached_loops", "CachedLoops"),
-    "selective-block": ("streams.selective", "SelectiveBlockMinimisation"),
-}
-"""File and class of each trainer."""
 _DEFAULT = "cached-loops"
 _ARRAYS = 3  # rows that take no more than this part of the memory are trained on as arrays
 
@@ -86,8 +80,8 @@ def _given(machine: Any, X: Any, y: Any, sample_weight: Any, start_model: Any) -
     refuse_path(machine, X)
     refuse_source(machine, X)
     carried = carried_by(X)
-    if machine.stream is not None and not (isinstance(machine.stream, str) and machine.stream in STREAMS):
-        raise unknown_name("stream", machine.stream, STREAMS)
+    if machine.stream is not None and not (isinstance(machine.stream, str) and machine.stream in STREAM):
+        raise unknown_name("stream", machine.stream, STREAM)
     if is_source(X):
         if y is None and sample_weight is None and _fits_as_arrays(machine, X):
             weight = row_weights(X)
@@ -144,8 +138,7 @@ def _check_streamed(machine: Any, start_model: Any) -> None:
 def trainer_of(machine: Any) -> Solver:
     """The trainer of a source that is asked for, imported now: it brings compiled loops."""
     settings = machine._settings("auto")
-    file, name = STREAMS[machine.stream or _DEFAULT]
-    kind = getattr(importlib.import_module(f"maxmargin.solvers.{file}"), name)
+    (kind,) = classes_of(STREAM, machine.stream or _DEFAULT)
     memory, seed = check_memory(machine.memory), check_seed(machine.random_state)
     trainer: Solver = kind(settings.tol, settings.max_iter, settings.max_seconds, memory, seed, n_jobs=machine.n_jobs)
     return trainer

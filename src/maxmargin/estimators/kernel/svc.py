@@ -16,7 +16,7 @@ from maxmargin.kernels import Kernel
 from maxmargin.losses import HardMargin, Hinge
 from maxmargin.problems import Specification
 from maxmargin.solvers import Solver
-from maxmargin.solvers.kernel.suited import check_kernel_name
+from maxmargin.solvers.registry import check_kernel_name
 
 
 class SVC(KernelClassifier):
@@ -176,11 +176,11 @@ class SVC(KernelClassifier):
         loss = HardMargin() if np.isinf(C) else Hinge()
         X, y, weight, classes, factors = self._check_all(X, y, sample_weight)
         kernel = self._make_kernel(X, weight)
-        check_kernel_name(self.solver, loss, intercept)
-        solver = self._settings()
         specifications = [
             Specification(task, loss, C, intercept, kernel, class_weight=factors) for task in tasks_of(classes)
         ]
+        check_kernel_name(self.solver, specifications[0])
+        solver = self._settings()
         start = starting_points(start_model, specifications, X, y, weight)
         training = self._train(specifications, X, y, weight, solver=solver, start=start)
         self._store(training, X, y, classes, factors, kernel)

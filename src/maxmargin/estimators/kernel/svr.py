@@ -10,10 +10,10 @@ from maxmargin.estimators.fitting.parameters import check_epsilon, check_finite_
 from maxmargin.estimators.fitting.starting import starting_points
 from maxmargin.estimators.kernel.kernel_regressor import KernelRegressor
 from maxmargin.kernels import Kernel
-from maxmargin.losses import EpsilonInsensitive
+from maxmargin.losses import EpsilonInsensitive, Loss
 from maxmargin.problems import Regression, Specification
 from maxmargin.solvers import Solver
-from maxmargin.solvers.kernel.suited import check_kernel_name
+from maxmargin.solvers.registry import check_kernel_name
 
 
 class SVR(KernelRegressor):
@@ -99,12 +99,16 @@ class SVR(KernelRegressor):
     def _fit_from(self, X: Rows, y: Labels | None, sample_weight: Vector | None, start_model: SVR | None) -> SVR:
         """Train from where `start_model` ended, if it had the same rows."""
         C, intercept = check_finite_cost(self.C), check_intercept(self.intercept)
-        loss = EpsilonInsensitive(check_epsilon(self.epsilon))
+        loss = self._loss()
         X, y, weight, kernel = self._check_all(X, y, sample_weight)
-        check_kernel_name(self.solver, loss, intercept)
         specifications = [Specification(Regression(), loss, C, intercept, kernel)]
+        check_kernel_name(self.solver, specifications[0])
         start = starting_points(start_model, specifications, X, y, weight)
         training = self._train(specifications, X, y, weight, start=start)
         self._store(training, X, kernel)
         self._conclude(training)
         return self
+
+    def _loss(self) -> Loss:
+        """The loss that the parameters ask for."""
+        return EpsilonInsensitive(check_epsilon(self.epsilon))

@@ -21,7 +21,7 @@ from maxmargin.penalties import ElasticNet as ElasticNetPenalty
 from maxmargin.problems import Regression, Specification
 from maxmargin.solvers import Solver
 from maxmargin.solvers.linear.least_squares import LeastSquares, Method
-from maxmargin.solvers.linear.suited import check_suited
+from maxmargin.solvers.registry import check_linear_name
 
 
 def penalty_of(alpha: Any, l1_ratio: Any, *, positive: bool) -> Penalty:
@@ -93,12 +93,13 @@ class SparseRegressor(LeastSquaresMachine):
         check_choice("selection", self.selection, ("cyclic", "random"))
         check_precompute(self.precompute)
 
-    def _solver(self, penalty: Penalty) -> Solver:
+    def _solver(self, specification: Specification) -> Solver:
         """The solver asked for: `LassoDescent`, for |w|^2 alone `LeastSquares`."""
         if isinstance(self.solver, Solver):
             return self._settings()
+        penalty = specification.penalty
         if isinstance(penalty, L2):
-            check_suited(self.solver, Squared(), penalty, ("lasso",))
+            check_linear_name(self.solver, specification, ("lasso",))
             if self.solver not in ("auto", "lasso"):
                 return self._settings()
             checked = self._settings("auto")
@@ -114,7 +115,7 @@ class SparseRegressor(LeastSquaresMachine):
         mass = float(len(y)) if weight is None else float(np.sum(weight))
         specification = Specification(Regression(), Squared(), 1.0 / mass, self._intercept(), penalty=penalty)
         start = starting_points(before, [specification], X, y, weight)
-        training = self._train([specification], X, y, weight, solver=self._solver(penalty), start=start)
+        training = self._train([specification], X, y, weight, solver=self._solver(specification), start=start)
         self._store_points(training.points)
         self.dual_gap_ = training.certificates[0].gap
         self._conclude(training)

@@ -17,11 +17,11 @@ from maxmargin.estimators.fitting.sources import Regressor
 from maxmargin.estimators.fitting.validation import check_numbers, check_same_length, check_weights
 from maxmargin.estimators.linear.linear_machine import LinearMachine
 from maxmargin.losses import Squared
-from maxmargin.penalties import Box, Penalty
+from maxmargin.penalties import Box
 from maxmargin.problems import LinearProblem, Problem, Regression, Solution, Specification
 from maxmargin.solvers import Solver
 from maxmargin.solvers.linear.least_squares import LeastSquares, Method, box_around
-from maxmargin.solvers.linear.suited import check_suited
+from maxmargin.solvers.registry import check_linear_name
 
 _LEAST_ALPHA = 1e-100
 
@@ -59,9 +59,9 @@ class LeastSquaresMachine(Regressor, LinearMachine):
         if self.positive:
             raise ParameterError(f"positive={self.positive!r}: weights that must not be negative are not available.")
 
-    def _solver(self, penalty: Penalty) -> Solver:
+    def _solver(self, specification: Specification) -> Solver:
         """The solver asked for; the names of `_methods` are those of `LeastSquares`."""
-        check_suited(self.solver, Squared(), penalty, self._methods)
+        check_linear_name(self.solver, specification, self._methods)
         if not (isinstance(self.solver, str) and self.solver in self._methods):
             return self._settings()
         checked = self._settings("auto")
@@ -163,7 +163,7 @@ class LinearRegression(LeastSquaresMachine):
         X, y, weight = self._checked(X, y, sample_weight)
         nowhere = Box(np.full(X.shape[1], np.inf))
         specification = Specification(Regression(), Squared(), 1.0, intercept, penalty=nowhere)
-        solver = self._solver(nowhere)
+        solver = self._solver(specification)
         training = self._train([specification], X, y, weight, solver=solver, certified=_inside_a_box)
         self._store_points(training.points)
         self._conclude(training)

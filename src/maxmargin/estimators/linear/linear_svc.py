@@ -31,8 +31,7 @@ from maxmargin.losses import CrammerSinger, HardMargin, Hinge, Loss, SquaredHing
 from maxmargin.penalties import L1, L2, Penalty
 from maxmargin.problems import AllClasses, OneVersusRest, Pair, Specification, Task
 from maxmargin.solvers import Solver
-from maxmargin.solvers.linear.suited import check_suited
-from maxmargin.solvers.registry import for_all_classes
+from maxmargin.solvers.registry import check_linear_name, that_takes
 
 _LOSSES: dict[str, Loss] = {"hinge": Hinge(), "squared_hinge": SquaredHinge()}
 _PENALTIES: dict[str, Penalty] = {"l1": L1(), "l2": L2()}
@@ -196,7 +195,7 @@ class LinearSVC(Classifier, SparseCoefficients):
             Specification(task, loss, C, intercept, penalty=penalty, class_weight=data.factors)
             for task in _tasks_of(data.classes, together=self.multi_class == "crammer_singer")
         ]
-        solver = self._solver(loss, penalty, is_streamed=data.is_streamed)
+        solver = self._solver(specifications[0], is_streamed=data.is_streamed)
         start = starting_points(start_model, specifications, data.X, data.y, data.weight)
         training = self._train(specifications, data.X, data.y, data.weight, solver=solver, start=start)
         self.classes_ = data.classes
@@ -244,13 +243,13 @@ class LinearSVC(Classifier, SparseCoefficients):
             )
         return CrammerSinger(n_classes), C
 
-    def _solver(self, loss: Loss, penalty: Penalty, *, is_streamed: bool) -> Solver:
+    def _solver(self, specification: Specification, *, is_streamed: bool) -> Solver:
         """The solver asked for; for all classes at once the one of that name that takes them."""
         if is_streamed:
             return trainer_of(self)
-        check_suited(self.solver, loss, penalty)
+        check_linear_name(self.solver, specification)
         settings = self._settings()
-        return for_all_classes(settings) if isinstance(loss, CrammerSinger) else settings
+        return that_takes(settings, specification) if isinstance(specification.loss, CrammerSinger) else settings
 
     def _tasks(self) -> list[Task]:
         # What was fitted, whatever `multi_class` says today: all classes together have several multipliers a row.

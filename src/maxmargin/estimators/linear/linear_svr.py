@@ -17,7 +17,7 @@ from maxmargin.estimators.linear.linear_machine import LinearMachine
 from maxmargin.losses import EpsilonInsensitive, SquaredEpsilonInsensitive
 from maxmargin.problems import Regression, Specification
 from maxmargin.solvers import Solver
-from maxmargin.solvers.linear.suited import check_suited
+from maxmargin.solvers.registry import check_linear_name
 
 _LOSSES = {
     "epsilon_insensitive": EpsilonInsensitive,
@@ -106,8 +106,8 @@ class LinearSVR(Regressor, LinearMachine):
         """Train from where `start_model` ended, if it has the same features."""
         check_dual(self.dual)
         loss = _LOSSES[check_choice("loss", self.loss, _LOSSES)](check_epsilon(self.epsilon))
-        check_suited(self.solver, loss)
         specifications = [Specification(Regression(), loss, check_finite_cost(self.C), self._intercept())]
+        check_linear_name(self.solver, specifications[0])
         data = numeric_data(self, X, y, sample_weight, start_model)
         solver = trainer_of(self) if data.is_streamed else self._settings()
         start = starting_points(start_model, specifications, data.X, data.y, data.weight)

@@ -91,7 +91,7 @@ class Ridge(LeastSquaresMachine):
         C, intercept = 1.0 / check_alpha(self.alpha, " for the squares of its reciprocal"), self._intercept()
         X, y, weight = self._checked(X, y, sample_weight)
         specification = Specification(Regression(), Squared(), C, intercept)
-        training = self._train([specification], X, y, weight, solver=self._solver(specification.penalty))
+        training = self._train([specification], X, y, weight, solver=self._solver(specification))
         self._store_points(training.points)
         self._conclude(training)
         return self

@@ -18,7 +18,7 @@ from maxmargin.estimators.linear.linear_machine import LinearMachine
 from maxmargin.losses import Logistic, Loss, Softmax
 from maxmargin.problems import AllClasses, Intercept, Pair, Specification, Task
 from maxmargin.solvers import Solver
-from maxmargin.solvers.linear.suited import check_suited
+from maxmargin.solvers.registry import check_linear_name
 
 
 class ProbabilityMachine(Classifier, LinearMachine):
@@ -80,7 +80,7 @@ class ProbabilityMachine(Classifier, LinearMachine):
         """The solver asked for, if this loss can be given to it."""
         if is_streamed:
             return trainer_of(self)
-        check_suited(self.solver, specification.loss, specification.penalty, self._peer_solvers)
+        check_linear_name(self.solver, specification, self._peer_solvers)
         is_peer = isinstance(self.solver, str) and self.solver in self._peer_solvers
         return self._settings("auto" if is_peer else None)
 

@@ -26,7 +26,7 @@ from maxmargin.data.passes import Passes
 from maxmargin.errors import ParameterError
 from maxmargin.losses import Squared
 from maxmargin.penalties import L2, Box
-from maxmargin.problems import History, LinearProblem, Problem, Solution, Status
+from maxmargin.problems import History, LinearProblem, Problem, ProblemKind, Solution, Status
 from maxmargin.solvers.common.solver import Solver
 from maxmargin.solvers.linear.least_squares_equations import (
     Correct,
@@ -46,14 +46,6 @@ _SETTLED = 1e-8  # relative change of w at which corrections may stop shrinking
 _EPSILON = float(np.finfo(np.float64).eps)
 
 
-def solves(problem: Problem) -> bool:
-    """Whether `LeastSquares` is for this problem: squared loss, and optimality a system of linear equations."""
-    if not (isinstance(problem, LinearProblem) and isinstance(problem.loss, Squared)):
-        return False
-    penalty = problem.penalty
-    return isinstance(penalty, L2) or (isinstance(penalty, Box) and bool(np.all(np.isinf(penalty.radius))))
-
-
 def box_around(problem: LinearProblem, weights: Vector) -> Box:
     """The box of the certificate of ordinary least squares: `Equations.box`."""
     return Equations(problem, Passes(problem.source)).box(weights)
@@ -66,14 +58,17 @@ class LeastSquares(Solver):
     method: Method = "auto"
     n_jobs: int | None = None
     name: ClassVar[str] = "least-squares"
+    suits: ClassVar[str] = "linear problems with the squared loss and an L2 penalty or none"
+
+    def takes(self, problem: ProblemKind) -> bool:
+        """Whether optimality is a system of linear equations."""
+        penalty = problem.penalty
+        has_none = isinstance(penalty, Box) and bool(np.all(np.isinf(penalty.radius)))
+        return problem.kernel is None and isinstance(problem.loss, Squared) and (isinstance(penalty, L2) or has_none)
 
     def solve(self, problem: Problem, start: Solution | None = None) -> Solution:
         """Solve to the last digits; a closed form has no use for a start."""
-        if not solves(problem):
-            raise ParameterError(
-                "solver='least-squares' is for linear problems with the squared loss and an L2 penalty or none, "
-                f"not: {problem.objective}."
-            )
+        self.check(problem)
         assert isinstance(problem, LinearProblem)
         if self.method not in get_args(Method):
             known = ", ".join(map(repr, get_args(Method)))

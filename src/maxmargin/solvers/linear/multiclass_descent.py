@@ -30,11 +30,9 @@ from maxmargin._loops.rows import DenseRows
 from maxmargin._types import Matrix, Vector
 from maxmargin.backends.threads import StopFlag, run_until_interrupted
 from maxmargin.data.passes import Passes
-from maxmargin.errors import ParameterError
 from maxmargin.losses import CrammerSinger
-from maxmargin.penalties import L2
-from maxmargin.problems import History, LinearProblem, Problem, Solution, Status
-from maxmargin.solvers.common.solver import Solver
+from maxmargin.problems import History, LinearProblem, Problem, ProblemKind, Solution, Status
+from maxmargin.solvers.common.solver import Solver, is_plain
 from maxmargin.solvers.linear.class_balance import balanced, coefficients_of, shares_of
 
 _TIGHTEN = 0.3  # factor on the bound of the violations after an evaluation that was too early
@@ -42,13 +40,22 @@ _FIRST_EPOCHS = 5
 _SLACK = 0.3  # share of the worst violation by which a class must be behind to leave its row
 
 
-def solves(problem: Problem) -> bool:
-    """Whether `MulticlassDescent` is for this problem."""
-    return isinstance(problem, LinearProblem) and isinstance(problem.loss, CrammerSinger) and problem.penalty == L2()
+@dataclass(frozen=True)
+class MulticlassSolver(Solver):
+    """A solver of Crammer and Singer's machine, whose names other solvers of other losses have as well."""
+
+    def takes(self, problem: ProblemKind) -> bool:
+        """Whether it is Crammer and Singer's machine."""
+        return is_plain(problem) and isinstance(problem.loss, CrammerSinger)
+
+    def refusal(self, problem: ProblemKind) -> str:
+        """What it says to a problem that it does not take."""
+        suits = "linear problems with the Crammer-Singer loss and an L2 penalty"
+        return f"{type(self).__name__} is for {suits}, not: {problem.objective}."
 
 
 @dataclass(frozen=True)
-class MulticlassDescent(Solver):
+class MulticlassDescent(MulticlassSolver):
     """Descent on the dual of Crammer and Singer's machine, one row at a time.
 
     random_state
@@ -64,11 +71,7 @@ class MulticlassDescent(Solver):
 
     def solve(self, problem: Problem, start: Solution | None = None) -> Solution:
         """Solve from beta = 0, or from the multipliers of `start` brought into their bounds."""
-        if not solves(problem):
-            raise ParameterError(
-                "MulticlassDescent is for linear problems with the Crammer-Singer loss and an L2 penalty, "
-                f"not: {problem.objective}."
-            )
+        self.check(problem)
         assert isinstance(problem, LinearProblem)
         descent = _ClassDescent(problem, Passes(problem.source, self.n_jobs), self)
         descent.begin(start)

@@ -30,15 +30,13 @@ from scipy.linalg import LinAlgError
 
 from maxmargin._types import Matrix, Vector
 from maxmargin.backends.threads import one_blas_thread
-from maxmargin.errors import ParameterError
 from maxmargin.losses import CrammerSinger
 from maxmargin.losses.multiclass import class_column, unit_vectors
 from maxmargin.problems import History, LinearProblem, Problem, Solution, Status
 from maxmargin.solvers.common.candidate import Candidate
-from maxmargin.solvers.common.solver import Solver
 from maxmargin.solvers.linear.class_balance import balanced, coefficients_of
 from maxmargin.solvers.linear.class_equations import ClassEquations, ClassPasses, TimeIsUp, table_penalty
-from maxmargin.solvers.linear.multiclass_descent import solves
+from maxmargin.solvers.linear.multiclass_descent import MulticlassSolver
 
 _MAX_STEPS = 100
 _LEAST_MOVED = 1e-12
@@ -48,18 +46,14 @@ _LOWEST = 1e-13  # relative gap below which rounding rules
 
 
 @dataclass(frozen=True)
-class MulticlassInterior(Solver):
+class MulticlassInterior(MulticlassSolver):
     """Primal-dual interior-point method on the weights of all classes."""
 
     name: ClassVar[str] = "interior"
 
     def solve(self, problem: Problem, start: Solution | None = None) -> Solution:
         """Solve; `start` is of no use to an interior-point method."""
-        if not solves(problem):
-            raise ParameterError(
-                "MulticlassInterior is for linear problems with the Crammer-Singer loss and an L2 penalty, "
-                f"not: {problem.objective}."
-            )
+        self.check(problem)
         assert isinstance(problem, LinearProblem)
         assert isinstance(problem.loss, CrammerSinger)
         present = np.unique(problem.targets)

@@ -13,24 +13,14 @@ from typing import ClassVar
 import numpy as np
 
 from maxmargin._loops.loss_curve import Curve
-from maxmargin.errors import ParameterError
-from maxmargin.losses import EpsilonInsensitive, Hinge
-from maxmargin.penalties import L2
-from maxmargin.problems import LinearProblem, Problem, Solution
+from maxmargin.problems import LinearProblem, Problem, ProblemKind, Solution
 from maxmargin.problems.solution import listening
 from maxmargin.solvers.common.sampling import sample_of
-from maxmargin.solvers.common.solver import Solver
-from maxmargin.solvers.linear.newton import SAMPLE_TOL, NewtonRun
+from maxmargin.solvers.common.solver import Solver, is_plain
+from maxmargin.solvers.linear.newton import SAMPLE_TOL, NewtonRun, RowsInMemory
 from maxmargin.solvers.linear.newton_method import GROWTH, At
-from maxmargin.solvers.linear.newton_rows import RowsInMemory
 
-_LOSSES = (Hinge, EpsilonInsensitive)
 _HAIR = 1e-9  # slopes so near to an end are at it
-
-
-def solves(problem: Problem) -> bool:
-    """Whether `Multipliers` is for this problem."""
-    return isinstance(problem, LinearProblem) and isinstance(problem.loss, _LOSSES) and problem.penalty == L2()
 
 
 @dataclass(frozen=True)
@@ -39,14 +29,16 @@ class Multipliers(Solver):
 
     n_jobs: int | None = None
     name: ClassVar[str] = "multipliers"
+    suits: ClassVar[str] = "linear problems with hinge or epsilon-insensitive loss and an L2 penalty"
+
+    def takes(self, problem: ProblemKind) -> bool:
+        """Whether the slope of the loss jumps."""
+        curve = problem.loss.curve
+        return is_plain(problem) and curve is not None and curve.has_kinks
 
     def solve(self, problem: Problem, start: Solution | None = None) -> Solution:
         """Solve from the multipliers and weights of `start`, or from those of a sample where there are many rows."""
-        if not solves(problem):
-            raise ParameterError(
-                "solver='multipliers' is for linear problems with hinge or epsilon-insensitive loss and an L2 penalty, "
-                f"not: {problem.objective}."
-            )
+        self.check(problem)
         assert isinstance(problem, LinearProblem)
         end = np.inf if self.max_seconds is None else time.perf_counter() + self.max_seconds
         sample = sample_of(problem)

@@ -31,11 +31,9 @@ import numpy as np
 
 from maxmargin._types import Matrix
 from maxmargin.backends.threads import one_blas_thread
-from maxmargin.errors import ParameterError
 from maxmargin.losses import Softmax
 from maxmargin.losses.multiclass import unit_vectors
-from maxmargin.penalties import L2
-from maxmargin.problems import History, LinearProblem, Problem, Solution, Status
+from maxmargin.problems import History, LinearProblem, Problem, ProblemKind, Solution, Status
 from maxmargin.problems.class_intercepts import (
     balance,
     column_sums,
@@ -44,7 +42,7 @@ from maxmargin.problems.class_intercepts import (
     solved_up_to_a_constant,
 )
 from maxmargin.solvers.common.candidate import Candidate
-from maxmargin.solvers.common.solver import Solver
+from maxmargin.solvers.common.solver import Solver, is_plain
 from maxmargin.solvers.linear.class_equations import ClassEquations, ClassPasses, TimeIsUp, table_penalty
 
 _MAX_FACTORED = 1000  # unknowns up to which the Hessian is formed
@@ -62,14 +60,16 @@ class SoftmaxNewton(Solver):
 
     n_jobs: int | None = None
     name: ClassVar[str] = "softmax-newton"
+    suits: ClassVar[str] = "linear problems with the softmax loss and an L2 penalty"
+
+    def takes(self, problem: ProblemKind) -> bool:
+        """Whether it is softmax regression."""
+        return is_plain(problem) and isinstance(problem.loss, Softmax)
 
     def solve(self, problem: Problem, start: Solution | None = None) -> Solution:
         """Solve from W = 0, or from the weights and the intercept of `start`."""
-        if not (isinstance(problem, LinearProblem) and isinstance(problem.loss, Softmax) and problem.penalty == L2()):
-            raise ParameterError(
-                f"solver='{self.name}' is for linear problems with the softmax loss and an L2 penalty, "
-                f"not: {problem.objective}."
-            )
+        self.check(problem)
+        assert isinstance(problem, LinearProblem)
         end = math.inf if self.max_seconds is None else time.perf_counter() + self.max_seconds
         with one_blas_thread():  # rows are shared among threads of our own
             descent = _SoftmaxDescent(problem, self.n_jobs, self.tol, end)

@@ -20,11 +20,11 @@ from maxmargin.certificates import assess
 from maxmargin.errors import NotSeparableError, ParameterError
 from maxmargin.losses import DualBox, HardMargin, SquaredEpsilonInsensitive, SquaredHinge
 from maxmargin.penalties import L1, L2
-from maxmargin.problems import History, KernelProblem, LinearProblem, Problem, Solution, Status
+from maxmargin.problems import History, KernelProblem, LinearProblem, Problem, ProblemKind, Solution, Status
 from maxmargin.solvers.common.candidate import Candidate
 from maxmargin.solvers.common.feasible import balanced, feasible, into_domain
 from maxmargin.solvers.common.polish import polish
-from maxmargin.solvers.common.solver import Solver
+from maxmargin.solvers.common.solver import Solver, is_quadratic
 from maxmargin.solvers.reference.hard_margin import hull_distance, is_proof, nearest_points, sharpened_proof
 from maxmargin.solvers.reference.qp_forms import InteriorPoint, has_primal_form, solve_dual, solve_primal
 
@@ -46,17 +46,31 @@ class QP(Solver):
     form: Literal["auto", "dual", "primal"] = "auto"
     name: ClassVar[str] = "qp"
 
+    def takes(self, problem: ProblemKind) -> bool:
+        """Whether the dual is a quadratic program, or with an L1 penalty the primal."""
+        if problem.nu is not None or not is_quadratic(problem.loss):
+            return False
+        is_primal = has_primal_form(problem) and not isinstance(problem.loss, HardMargin)
+        return problem.penalty == L2() or (isinstance(problem.penalty, L1) and is_primal)
+
+    def refusal(self, problem: ProblemKind) -> str:
+        """What does not suit: the loss, or the penalty."""
+        if not is_quadratic(problem.loss):
+            return f"solver='qp' cannot solve the {problem.loss.name} loss, whose dual is not a quadratic program."
+        return (
+            "solver='qp' is for the penalty 1/2 |w|^2, and for an L1 penalty with the hinge or the tube, also "
+            f"squared, not for: {problem.objective}."
+        )
+
     def solve(self, problem: Problem, start: Solution | None = None) -> Solution:
         """Solve to the last digits; an interior-point method has no use for a start.
 
         max_seconds may be overrun by one iteration, for which a matrix with one row a variable is factored. Where time
         is up with nothing better, the answer is alpha = 0.
         """
+        self.check(problem)
         box = problem.loss.dual_box(problem.costs)
-        if box is None:
-            raise ParameterError(
-                f"solver='qp' cannot solve the {problem.loss.name} loss, whose dual is not a quadratic program."
-            )
+        assert box is not None
         if isinstance(problem, KernelProblem) and not (problem.is_convex or problem.is_convex_here()):
             raise ParameterError(
                 f"solver='qp' needs a kernel matrix without negative eigenvalues, and these data give it some: the "
@@ -82,11 +96,7 @@ class QP(Solver):
         return answer
 
     def _sparse(self, problem: LinearProblem, box: DualBox, history: History, end: float) -> _Answer:
-        if not isinstance(problem.penalty, L1) or isinstance(problem.loss, HardMargin) or not has_primal_form(problem):
-            raise ParameterError(
-                "solver='qp' is for the penalty 1/2 |w|^2, and for an L1 penalty with the hinge or the tube, also "
-                f"squared, not for: {problem.objective}."
-            )
+        assert isinstance(problem.penalty, L1)
         if self.form == "dual":
             raise ParameterError(
                 "form='dual' is for the penalty 1/2 |w|^2; an L1 penalty is solved in its primal form."

@@ -49,7 +49,7 @@ from maxmargin.losses import (
     SquaredHinge,
 )
 from maxmargin.penalties import L1
-from maxmargin.problems import LinearProblem, Problem, Status
+from maxmargin.problems import LinearProblem, Problem, ProblemKind, Status
 
 _REGULARISATION = 1e-10  # clarabel's own 1e-8 makes it give up early: on 8 of 89 problems of the table
 _STATUS = {"Solved": Status.CONVERGED, "MaxIterations": Status.BUDGET, "MaxTime": Status.BUDGET}
@@ -209,7 +209,7 @@ def _height(problem: Problem) -> float:
     return _positive(float(np.std(problem.targets))) if isinstance(problem.loss, ResidualLoss) else 1.0
 
 
-def has_primal_form(problem: Problem) -> bool:
+def has_primal_form(problem: ProblemKind) -> bool:
     """Whether `solve_primal` knows the problem."""
     known = (Hinge, HardMargin, SquaredHinge, EpsilonInsensitive, SquaredEpsilonInsensitive)
     return isinstance(problem.loss, known)

@@ -24,10 +24,9 @@ import numpy as np
 from maxmargin._types import Vector
 from maxmargin.backends.threads import one_blas_thread
 from maxmargin.data import long_sum
-from maxmargin.errors import ParameterError
 from maxmargin.losses import Squared
 from maxmargin.penalties import L1, ElasticNet, Penalty, PositiveElasticNet
-from maxmargin.problems import History, LinearProblem, Problem, Solution, Status
+from maxmargin.problems import History, LinearProblem, Problem, ProblemKind, Solution, Status
 from maxmargin.problems.solution import listening
 from maxmargin.solvers.common.solver import Solver
 from maxmargin.solvers.sparse.lasso_design import design_of
@@ -39,16 +38,6 @@ _ROUGH = 0.1  # relative gap at which a strength on the way is left
 _FEW = 3  # or after so many evaluations
 _NEGLIGIBLE = 1e-10  # share of l1 by which multipliers may be scaled without another evaluation
 _EPSILON = float(np.finfo(np.float64).eps)
-
-
-def solves(problem: Problem) -> bool:
-    """Whether `LassoDescent` is for this problem."""
-    return (
-        isinstance(problem, LinearProblem)
-        and isinstance(problem.loss, Squared)
-        and strength_of(problem.penalty) is not None
-        and (problem.intercept.is_free or problem.intercept.scale == 0.0)
-    )
 
 
 def strength_of(penalty: Penalty) -> Strength | None:
@@ -66,16 +55,22 @@ class LassoDescent(Solver):
 
     n_jobs: int | None = None
     name: ClassVar[str] = "lasso"
+    suits: ClassVar[str] = (
+        "linear problems with the squared loss, an L1 penalty or an elastic net, and a free intercept or none"
+    )
+
+    def takes(self, problem: ProblemKind) -> bool:
+        """Whether squared errors have a penalty of which some is proportional to |w|_1."""
+        is_linear = problem.kernel is None and isinstance(problem.loss, Squared)
+        has_intercept = problem.intercept.is_free or problem.intercept.scale == 0.0
+        return is_linear and has_intercept and strength_of(problem.penalty) is not None
 
     def solve(self, problem: Problem, start: Solution | None = None) -> Solution:
         """Solve from the weights of `start`, or from zero."""
-        strength = strength_of(problem.penalty) if isinstance(problem, LinearProblem) else None
-        if strength is None or not solves(problem):
-            raise ParameterError(
-                "solver='lasso' is for linear problems with the squared loss, an L1 penalty or an elastic net, and a "
-                f"free intercept or none, not: {problem.objective}."
-            )
+        self.check(problem)
+        strength = strength_of(problem.penalty)
         assert isinstance(problem, LinearProblem)
+        assert strength is not None
         end = math.inf if self.max_seconds is None else time.perf_counter() + self.max_seconds
         left = self.max_iter or _MAX_EVALUATIONS
         source, positive = problem.source, isinstance(problem.penalty, PositiveElasticNet)

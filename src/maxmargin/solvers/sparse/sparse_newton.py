@@ -32,17 +32,14 @@ import numpy as np
 
 from maxmargin._types import RowIndex, Vector
 from maxmargin.backends.threads import one_blas_thread
-from maxmargin.errors import ParameterError
-from maxmargin.losses import Logistic, Squared, SquaredEpsilonInsensitive, SquaredHinge
 from maxmargin.penalties import L1
-from maxmargin.problems import History, LinearProblem, Problem, Solution, Status
+from maxmargin.problems import History, LinearProblem, Problem, ProblemKind, Solution, Status
 from maxmargin.solvers.common.feasible import into_domain, scale_into_domain
 from maxmargin.solvers.common.solver import Solver
+from maxmargin.solvers.linear.newton import RowsInMemory
 from maxmargin.solvers.linear.newton_method import At, Evaluation
-from maxmargin.solvers.linear.newton_rows import RowsInMemory
 from maxmargin.solvers.sparse.l1_model import MAX_GRAM, LocalModel
 
-_LOSSES = (Logistic, SquaredHinge, Squared, SquaredEpsilonInsensitive)
 _FIRST_COLUMNS = 100
 _NEAR = 0.1  # columns this share of the strength short of entering may join the working set
 _MODEL_GOAL = 1e-1  # share of the present violation to which the model is minimised
@@ -52,30 +49,26 @@ _LINE_STEPS = 60
 _PATIENCE = 3  # evaluations without progress before the search is called stalled
 
 
-def solves(problem: Problem) -> bool:
-    """Whether `SparseNewton` is for this problem."""
-    return (
-        isinstance(problem, LinearProblem)
-        and isinstance(problem.loss, _LOSSES)
-        and isinstance(problem.penalty, L1)
-        and problem.penalty.strength > 0.0
-    )
-
-
 @dataclass(frozen=True)
 class SparseNewton(Solver):
     """Proximal Newton steps on a working set of columns, for the L1 penalty."""
 
     n_jobs: int | None = None
     name: ClassVar[str] = "sparse"
+    suits: ClassVar[str] = (
+        "linear problems with a smooth loss (squared hinge, logistic, squared or squared epsilon-insensitive) "
+        "and an L1 penalty"
+    )
+
+    def takes(self, problem: ProblemKind) -> bool:
+        """Whether the loss has a slope everywhere, and w pays for |w|_1."""
+        curve, penalty = problem.loss.curve, problem.penalty
+        is_smooth = problem.kernel is None and curve is not None and not curve.has_kinks
+        return is_smooth and isinstance(penalty, L1) and penalty.strength > 0.0
 
     def solve(self, problem: Problem, start: Solution | None = None) -> Solution:
         """Solve from the weights of `start`, or from zero."""
-        if not solves(problem):
-            raise ParameterError(
-                "solver='sparse' is for linear problems with a smooth loss (squared hinge, logistic, squared or "
-                f"squared epsilon-insensitive) and an L1 penalty, not: {problem.objective}."
-            )
+        self.check(problem)
         assert isinstance(problem, LinearProblem)
         descent = _ProximalNewton(problem, self.n_jobs, self.tol)
         with one_blas_thread():  # passes have threads of their own

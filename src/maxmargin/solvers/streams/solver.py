@@ -9,13 +9,11 @@ from typing import ClassVar
 
 from maxmargin.backends.threads import run_until_interrupted
 from maxmargin.errors import ParameterError
-from maxmargin.losses import EpsilonInsensitive, Hinge, Logistic, SquaredEpsilonInsensitive, SquaredHinge
-from maxmargin.problems import LinearProblem, Problem, Solution, Status, TaskRows
-from maxmargin.solvers.common.solver import Solver
+from maxmargin.losses import Squared
+from maxmargin.problems import LinearProblem, Problem, ProblemKind, Solution, Status, TaskRows
+from maxmargin.solvers.common.solver import Solver, is_plain
 from maxmargin.solvers.streams.contracts import Keeper, Worker
 from maxmargin.solvers.streams.training import Training
-
-_LOSSES = (Hinge, SquaredHinge, EpsilonInsensitive, SquaredEpsilonInsensitive, Logistic)
 
 
 @dataclass(frozen=True)
@@ -43,6 +41,10 @@ class StreamSolver(Solver):
     has_newton: ClassVar[bool] = False
     """Whether Newton steps take over where rounds get nowhere."""
 
+    def takes(self, problem: ProblemKind) -> bool:
+        """Whether rows have one multiplier each that comes to rest: those of squared errors never do."""
+        return is_plain(problem) and problem.loss.curve is not None and not isinstance(problem.loss, Squared)
+
     def solve(self, problem: Problem, start: Solution | None = None) -> Solution:
         """Train from zero, or from the checkpoint of `keeper`."""
         assert isinstance(problem, LinearProblem)
@@ -50,7 +52,7 @@ class StreamSolver(Solver):
 
     def solve_together(self, problems: Sequence[LinearProblem]) -> list[Solution]:
         """Train problems that share their rows in the same passes, likewise."""
-        if not isinstance(problems[0].loss, _LOSSES):
+        if not self.takes(problems[0]):
             raise ParameterError(
                 f"stream={self.name!r} trains hinge and epsilon-insensitive losses, their squares and the logistic "
                 f"loss, not: {problems[0].objective}. Load the data as arrays for this one."
