@@ -121,7 +121,7 @@ class SparseRegressor(LeastSquaresMachine):
         self._conclude(training)
 
     def _iterations(self, passes: list[int]) -> Any:
-        """At least one: the weights were looked at."""
+        """At least one: the weights were evaluated."""
         return max(1, *passes)
 
     @property
@@ -153,7 +153,7 @@ class ElasticNet(SparseRegressor):
     precompute, copy_X, selection, random_state
         Accepted for compatibility: the solver decides what to form, never changes X, and leaves nothing to chance.
     max_iter
-        Most looks at all columns, each a pass over the data.
+        Most evaluations of all columns, each a pass over the data.
     tol
         Relative duality gap and KKT violation at which a fit may stop. A working set is solved to the last digits
         whatever tol is, so that the answer is mostly far better.
@@ -180,7 +180,7 @@ class ElasticNet(SparseRegressor):
     certificate_ : Certificate
         How far the model is from optimal.
     history_ : History
-        Primal, dual and gap at each look.
+        Primal, dual and gap at each evaluation.
     coef_, sparse_coef_, intercept_, n_iter_
         As in scikit-learn; `n_iter_` counts passes over the data.
     dual_gap_

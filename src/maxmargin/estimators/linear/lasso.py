@@ -128,11 +128,11 @@ class LassoCV(SparseRegressor):
         self, X: Rows, y: Vector, weight: Vector | None, train: Vector, test: Vector, grid: Vector
     ) -> Callable[[], Vector]:
         """The errors of one fold, alpha by alpha."""
-        tol, looks = check_positive("tol", self.tol), check_max_iter(self.max_iter) or 1000
+        tol, most = check_positive("tol", self.tol), check_max_iter(self.max_iter) or 1000
 
         def errors() -> Vector:
             walk = self._walk(X[train], y[train], None if weight is None else weight[train])
-            steps = list(walk.along(grid, tol, looks))
+            steps = list(walk.along(grid, tol, most))
             weights = np.column_stack([step.weights for step in steps])
             predicted = linear_scores(X[test], weights) + np.array([step.bias for step in steps])
             shares = None if weight is None else weight[test]

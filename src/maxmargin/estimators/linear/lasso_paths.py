@@ -43,7 +43,7 @@ class _Three(NamedTuple):
 class LassoPath(_Three):
     """Alphas, decreasing; weights, one column an alpha; duality gaps, in the units of the objective of `Lasso`.
 
-    It unpacks into these three. `intercepts` has the intercept of each alpha, `n_iters` the looks at all columns.
+    It unpacks into these three. `intercepts` has the intercept of each alpha, `n_iters` the evaluations of all columns.
     """
 
     intercepts: Vector
@@ -96,13 +96,13 @@ def lasso_path(
     tol
         Relative duality gap at which an alpha is left.
     max_iter
-        Most looks at all columns for one alpha.
+        Most evaluations of all columns for one alpha.
     n_jobs
         Threads; None means all cores.
     coef_init
         Weights to begin with.
     return_n_iter
-        Whether to return a fourth value, the looks at all columns for each alpha.
+        Whether to return a fourth value, the evaluations of all columns for each alpha.
     precompute, Xy, copy_X, verbose
         Accepted for compatibility: the solver decides what to form, and never changes X.
 
@@ -128,11 +128,11 @@ def lasso_path(
         if coef_init is not None:
             walk.start(np.asarray(coef_init, dtype=np.float64))
         grid = walk.grid(eps, count_or_grid(n_alphas, alphas))
-        looks = check_max_iter(max_iter) or 1000
-        steps = list(walk.along(grid, check_positive("tol", tol), looks))
+        most = check_max_iter(max_iter) or 1000
+        steps = list(walk.along(grid, check_positive("tol", tol), most))
     found = LassoPath(grid, np.column_stack([step.weights for step in steps]), np.array([step.gap for step in steps]))
     found.intercepts = np.array([step.bias for step in steps])
-    found.n_iters = [step.looks for step in steps]
+    found.n_iters = [step.evaluations for step in steps]
     return (*found, found.n_iters) if return_n_iter else found
 
 
@@ -142,7 +142,7 @@ class Step(NamedTuple):
     weights: Vector
     bias: float
     gap: float
-    looks: int
+    evaluations: int
 
 
 class PathWalk:

@@ -12,7 +12,7 @@ from maxmargin.problems import History, Problem, Solution, Status
 
 @dataclass(frozen=True)
 class Candidate:
-    """Multipliers, weights and intercept, and what a fresh look at the data says of them."""
+    """Multipliers, weights and intercept, and what their certificate will say."""
 
     alpha: Vector
     weights: Vector | None
