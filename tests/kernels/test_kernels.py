@@ -175,7 +175,7 @@ def test_columns_are_those_of_the_block(kernel, rng):
         (as_kernel("sigmoid", gamma=0.3, coef0=0.5), pairwise.sigmoid_kernel),
         (as_kernel("laplacian", gamma=0.3), pairwise.laplacian_kernel),
     ],
-    ids=str,
+    ids=lambda value: getattr(value, "__name__", str(value)),
 )
 def test_parameters_mean_what_they_mean_in_scikit_learn(kernel, reference, rng):
     A, B = sample(rng, 4), sample(rng, 5)
