@@ -47,10 +47,11 @@ def pytest_configure(config):
 
 
 def pytest_ignore_collect(collection_path, config):
-    """Files are not even imported that `--quick` leaves out."""
-    if config.option.quick and collection_path.match("test_*.py"):
-        return collection_path.relative_to(HERE).as_posix() not in QUICK
-    return None
+    """Files of which no test can be chosen are not even imported."""
+    if not collection_path.match("test_*.py"):
+        return None
+    left_out = config.option.quick and collection_path.relative_to(HERE).as_posix() not in QUICK
+    return left_out or (config.option.markexpr == "alone" and "mark.alone" not in collection_path.read_text()) or None
 
 
 def pytest_collection_modifyitems(config, items):

@@ -269,7 +269,7 @@ def test_concurrent_fits_do_not_disturb_each_other():
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends a POSIX signal to a child process")
-@pytest.mark.alone
+@pytest.mark.slow
 def test_ctrl_c_leaves_a_fitted_and_certified_model():
     program = textwrap.dedent("""
         import os, signal, threading, time
