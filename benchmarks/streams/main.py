@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from maxmargin.certificates.streamed import assess_stream
 from rich.console import Console
 
 import maxmargin
@@ -36,7 +37,6 @@ from benchmarks.common.ratios import Ratio, geometric_mean
 from benchmarks.common.report import RESULTS, Sheet, machine, write
 from benchmarks.streams.tables import EXPANSION, TABLES, batches
 from maxmargin import LinearSVC
-from maxmargin.certificates.streamed import assess_stream
 from maxmargin.losses import Hinge
 from maxmargin.problems import History, Intercept, Specification, StreamedProblem
 from maxmargin.problems.solution import listening

@@ -23,9 +23,10 @@ from sklearn.datasets import load_svmlight_file
 
 import maxmargin
 from benchmarks.common.report import Sheet, machine
-from maxmargin.data.csv_text import CsvInput
-from maxmargin.data.libsvm_text import LibsvmInput
-from maxmargin.data.pulled import PulledSource
+from maxmargin.data import PulledSource
+from maxmargin.data.formats.csv_text import CsvInput
+from maxmargin.data.formats.inputs import Reading
+from maxmargin.data.formats.libsvm_text import LibsvmInput
 
 KINDS = {"6 decimals": "%.6f", "3 digits": "%.3g", "17 digits": "%.17g", "ones": "1"}
 ROUNDS = 5
@@ -90,14 +91,14 @@ def _bytes_written() -> int:
 
 def _parse(path: Path, n_jobs: int) -> Callable[[], None]:
     def work() -> None:
-        for _ in LibsvmInput([path], np.dtype(np.float32), None, False, 0, n_jobs).batches():
+        for _ in LibsvmInput([path], Reading(np.dtype(np.float32), zero_based=False, n_jobs=n_jobs)).batches():
             pass
 
     return work
 
 
 def _parse_table(path: Path) -> None:
-    for _ in CsvInput([path], np.dtype(np.float32), 0, None, 0).batches():
+    for _ in CsvInput([path], Reading(np.dtype(np.float32), label=0)).batches():
         pass
 
 

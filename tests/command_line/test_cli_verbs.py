@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import importlib.util
 import json
 import lzma
 import re
@@ -257,7 +258,7 @@ def test_a_table_is_written_in_pieces_that_the_rows_need_not_fit_into(tmp_path, 
     pytest.importorskip("pyarrow", reason="Parquet and Arrow files need the extra `files`")
     from pyarrow import parquet
 
-    from maxmargin.data import arrow_files
+    from maxmargin.data.formats import arrow_files
 
     monkeypatch.setattr(arrow_files, "_PIECE_BYTES", 8 * 3 * 10)
     (tmp_path / "rows.txt").write_text("".join(f"{i % 2} 1:{i} 3:{-i}\n" for i in range(95)))
@@ -273,6 +274,10 @@ def test_sort_repairs_what_training_refuses(tmp_path):
     assert "convert --sort" in run("train", bad, "-o", tmp_path / "m", code=2).stderr
     run("convert", "--sort", bad, good)
     assert good.read_text() == "1 1:2 3:1\n-1 2:5\n"
+    for ending in ("gz", "zst") if importlib.util.find_spec("zstandard") else ("gz",):
+        run("convert", "--sort", bad, tmp_path / f"good.txt.{ending}")
+        with maxmargin.open(tmp_path / f"good.txt.{ending}") as source:
+            assert source.head()[0].toarray().tolist() == [[2, 0, 1], [0, 5, 0]]
     twice = tmp_path / "twice.txt"
     twice.write_text("1 3:1 3:2\n")
     assert "twice" in run("convert", "--sort", twice, good, code=2).stderr

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import maxmargin
 from maxmargin.cli import app
-from maxmargin.cli._wording import _OPTIONS, for_command_line
+from maxmargin.cli._errors import _OPTIONS, for_command_line
 
 SAID = {
     "n_features=5 is less than 7.": "--n-features 5 is less than 7.",

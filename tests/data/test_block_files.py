@@ -14,7 +14,7 @@ from numpy.testing import assert_array_equal
 from scipy import sparse
 
 import maxmargin
-from maxmargin.data.block_format import ALIGNMENT
+from maxmargin.data.formats.block_format import ALIGNMENT
 from maxmargin.data.replacing import replacing
 from maxmargin.errors import DataError, ParameterError
 

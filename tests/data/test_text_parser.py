@@ -17,9 +17,10 @@ from sklearn.datasets import load_svmlight_file
 
 import maxmargin
 from maxmargin._loops.text.numbers import NOT_A_NUMBER, NUMBER, SLOW_NUMBER, scan_number
-from maxmargin.data.csv_text import CsvInput
+from maxmargin.data.formats.csv_text import CsvInput
+from maxmargin.data.formats.inputs import Reading
+from maxmargin.data.formats.libsvm_text import LibsvmInput
 from maxmargin.data.labels import MOST_LABELS
-from maxmargin.data.libsvm_text import LibsvmInput
 from maxmargin.errors import DataError
 
 
@@ -207,10 +208,10 @@ def test_a_file_without_rows_is_refused(text, tmp_path):
 
 
 def test_a_file_without_line_ends_is_not_read_into_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr("maxmargin.data.text_file.LONGEST_LINE", 10_000)
+    monkeypatch.setattr("maxmargin.data.formats.text_file.LONGEST_LINE", 10_000)
     path = tmp_path / "rows.txt"
     path.write_bytes(b"1 1:2\n" + b"x" * 50_000)
-    given_rows = LibsvmInput([path], np.dtype(np.float32), None, None, 0, 1, 100)
+    given_rows = LibsvmInput([path], Reading(np.dtype(np.float32), n_jobs=1), 100)
     with pytest.raises(DataError, match=r"rows\.txt: no end of a line within 10,000 bytes"):
         list(given_rows.batches())
 
@@ -317,14 +318,14 @@ def test_a_line_is_read_exactly_when_the_grammar_allows_it(lines, threads):
     with TemporaryDirectory() as folder:
         path = Path(folder) / "rows"
         path.write_bytes(b"\n".join([b"start 1:1", *lines]))
-        given_rows = LibsvmInput([path], np.dtype(np.float32), None, None, len(lines), threads, 40)
+        given_rows = LibsvmInput([path], Reading(np.dtype(np.float32), skip_bad_rows=len(lines), n_jobs=threads), 40)
         found = []
         for batch in given_rows.batches():
             for i, code in enumerate(batch.labels.tolist()):
                 span = slice(batch.starts[i], batch.starts[i + 1])
                 entries = list(zip((batch.columns[span] + 1).tolist(), batch.values[span].tolist(), strict=True))
-                found.append((given_rows.found().labels.values[code], entries))
-        skipped = given_rows.found().skipped
+                found.append((given_rows.label_table().values[code], entries))
+        skipped = given_rows.skipped
     assert found[1:] == [
         (row[0].decode(), [(column, float(np.float32(value))) for column, value in row[1]])
         for fine, row in expected
@@ -345,7 +346,8 @@ def test_written_rows_are_read_back_whatever_the_pieces(data):
         path = Path(folder) / "rows"
         path.write_text(text)
         piece = data.draw(st.integers(1, 100))
-        given_rows = LibsvmInput([path], np.dtype(np.float64), None, False, 0, data.draw(st.integers(1, 3)), piece)
+        how = Reading(np.dtype(np.float64), zero_based=False, n_jobs=data.draw(st.integers(1, 3)))
+        given_rows = LibsvmInput([path], how, piece)
         found, labels = [], []
         for batch in given_rows.batches():
             for i in range(len(batch.labels)):
@@ -353,7 +355,7 @@ def test_written_rows_are_read_back_whatever_the_pieces(data):
                 found.append(dict(zip((batch.columns[span] + 1).tolist(), batch.values[span].tolist(), strict=True)))
             labels.extend(batch.labels.tolist())
     assert found == rows
-    assert [given_rows.found().labels.values[code] for code in labels] == [i % 3 for i in range(len(rows))]
+    assert [given_rows.label_table().values[code] for code in labels] == [i % 3 for i in range(len(rows))]
 
 
 CSV_GOOD = {
@@ -447,7 +449,7 @@ def test_a_table_of_doubles_is_read_back_whatever_the_pieces(rows, piece):
     with TemporaryDirectory() as folder:
         path = Path(folder) / "table.csv"
         path.write_text("".join(f"{a!r},{i % 2},{b!r},{c!r}\n" for i, (a, b, c) in enumerate(rows)))
-        table = CsvInput([path], np.dtype(np.float64), 1, None, 0, piece)
+        table = CsvInput([path], Reading(np.dtype(np.float64), label=1), piece)
         found = np.concatenate([batch.values.copy() for batch in table.batches()])
     assert found.tobytes() == np.array(rows).tobytes()
 

@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 from scipy.special import expit, xlogy
 
-from maxmargin._loops.linear.logistic_step import logistic_step, share
+from maxmargin._loops.coordinate_steps import logistic_step, share
 from maxmargin._loops.streams.steps import _logistic_minimum
 from maxmargin.certificates import assess
 from maxmargin.data import ArraySource
-from maxmargin.data.passes import Passes
 from maxmargin.losses import EpsilonInsensitive, Hinge, SquaredHinge
 from maxmargin.problems import Intercept, LinearProblem, Status, best_intercept
 from maxmargin.solvers import Automatic, DualDescent, Multipliers
 from maxmargin.solvers.linear.automatic import _worth
 from maxmargin.solvers.linear.multipliers import _untouched
-from maxmargin.solvers.linear.newton_descent import Descent
+from maxmargin.solvers.linear.newton_method import At
+from maxmargin.solvers.linear.newton_rows import RowsInMemory
 
 HINGE = Hinge()
 
@@ -116,13 +116,12 @@ def test_the_intercept_is_settled_at_the_best_one_whatever_the_scale_and_the_sti
     """Slopes that sum to zero are those of the best intercept of the smooth neighbour."""
     y = scale * (5.0 + rng.normal(size=200))
     problem = problem_of(np.zeros((200, 1)), y, EpsilonInsensitive(0.1 * scale))
-    descent = Descent(problem, Passes(problem.source, 1), _untouched(problem)._replace(sigma=sigma / scale))
-    descent.begin(None)
-    descent.look()
-    assert abs(float(np.sum(descent.slope))) <= 1e-6 * 200
+    rows = RowsInMemory(problem, _untouched(problem)._replace(sigma=sigma / scale), 1)
+    found = rows.answer(At(np.zeros(1), 0.0))
+    assert abs(found.surplus) <= 1e-6 * 200
     if sigma == 1e6:  # stiff enough to be the loss itself
         best = float(np.asarray(best_intercept(problem.loss, np.zeros(200), y, problem.costs)))
-        assert problem.loss.score_value(np.full(200, descent.b), y).sum() == pytest.approx(
+        assert problem.loss.score_value(np.full(200, found.b), y).sum() == pytest.approx(
             problem.loss.score_value(np.full(200, best), y).sum(), rel=1e-4
         )
 

@@ -196,7 +196,7 @@ def test_a_budget_leaves_a_certified_model():
 
 def test_ctrl_c_leaves_a_fitted_and_certified_model(monkeypatch):
     steps = []
-    step = softmax_newton._Descent._step
+    step = softmax_newton._SoftmaxDescent._step
 
     def interrupted(self, at):
         steps.append(at)
@@ -204,7 +204,7 @@ def test_ctrl_c_leaves_a_fitted_and_certified_model(monkeypatch):
             raise KeyboardInterrupt
         return step(self, at)
 
-    monkeypatch.setattr(softmax_newton._Descent, "_step", interrupted)
+    monkeypatch.setattr(softmax_newton._SoftmaxDescent, "_step", interrupted)
     model = SoftmaxRegression(tol=1e-10)
     with pytest.raises(KeyboardInterrupt):
         model.fit(*iris)

@@ -1,7 +1,12 @@
 """An error lists the solvers that work, a warning points at the user's line, and "auto" knows every loss."""
 
 import inspect
+import itertools
+import subprocess
+import sys
 import warnings
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,11 +28,12 @@ from maxmargin import (
 from maxmargin.certificates import assess
 from maxmargin.data import ArraySource
 from maxmargin.errors import NotConvergedWarning, ParameterError
+from maxmargin.kernels import Linear
 from maxmargin.penalties import L1, L2
-from maxmargin.problems import Intercept, LinearProblem
+from maxmargin.problems import Intercept, LinearProblem, Pair, Specification
 from maxmargin.solvers import solver_named
-from maxmargin.solvers.linear.suited import suited
-from maxmargin.solvers.registry import _LINEAR
+from maxmargin.solvers.common.solver import losses_of
+from maxmargin.solvers.registry import KERNEL, LINEAR, STREAM, classes_of, takers
 
 _rng = np.random.default_rng(0)
 _X = np.vstack([_rng.normal(size=(12, 2)) + 2.0, _rng.normal(size=(12, 2)) - 2.0])
@@ -52,14 +58,14 @@ _TARGETS = {
 @pytest.mark.parametrize("loss", _TARGETS, ids=lambda loss: loss.name)
 def test_the_solvers_listed_for_a_loss_are_exactly_those_that_take_it(loss, penalty):
     problem = LinearProblem(ArraySource(_X, _TARGETS[loss], np.ones(24)), loss, 1.0, Intercept.FREE, penalty)
-    takers = set()
-    for name in _LINEAR:
+    found = set()
+    for name in LINEAR:
         try:
             solver_named(name, linear=True, tol=1e-2, max_iter=5).solve(problem)
         except ParameterError:
             continue
-        takers.add(name)
-    assert takers == set(suited(loss, penalty))
+        found.add(name)
+    assert found == set(takers(LINEAR, problem))
 
 
 def _names_in_error(model, X, y):
@@ -92,6 +98,80 @@ def test_every_solver_that_an_error_lists_fits(model, y):
             warnings.simplefilter("ignore", NotConvergedWarning)  # some of them need many passes
             fitted = model.set_params(solver=name, max_iter=5).fit(_X, y)
         fitted.certificate_.verify(_X, y)
+
+
+PAGES = Path(__file__).parents[1] / "docs" / "theory"
+INTERCEPTS = {"free": Intercept.FREE, "augmented": Intercept.AUGMENTED, "none": Intercept.NONE}
+
+
+def table(page, column):
+    """The rows of the first table of a page with that column, by their first cells; "the same" is what stood above."""
+    lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in (PAGES / page).read_text().splitlines()]
+    start = next(k for k, cells in enumerate(lines) if column in cells)
+    rows, above = {}, ""
+    for cells in itertools.takewhile(bool, lines[start + 2 :]):
+        row = dict(zip(lines[start], cells, strict=True))
+        above = row[column] = row[column].replace("the same", above)
+        rows[cells[0].strip('`"')] = row
+    return rows
+
+
+def listed(words):
+    """What a cell lists, with "both also squared" taken at its word."""
+    names = {name.strip().removeprefix("and ") for name in words.split(",")}
+    if "both also squared" in names:
+        names = names - {"both also squared"} | {"squared hinge", "squared epsilon-insensitive"}
+    return names
+
+
+@pytest.mark.parametrize("name", table("lecture_solvers.md", "losses"))
+def test_the_page_of_lecture_solvers_says_what_they_take(name):
+    row = table("lecture_solvers.md", "losses")[name]
+    (kind,) = classes_of(LINEAR, name)
+    problem = Specification(Pair(-1, 1), losses.Hinge(), 1.0, Intercept.FREE)
+    assert row["class in `maxmargin.solvers`"] == f"`{kind.__name__}`"
+    assert listed(row["losses"]) == set(losses_of(kind(), problem))
+    taken = {word for word, intercept in INTERCEPTS.items() if kind().takes(replace(problem, intercept=intercept))}
+    assert taken == (set(INTERCEPTS) if row["intercept"] == "any" else listed(row["intercept"]))
+
+
+@pytest.mark.parametrize("name", table("kernel_solvers.md", "losses"))
+def test_the_page_of_kernel_solvers_says_what_they_take(name):
+    row = table("kernel_solvers.md", "losses")[name]
+    (kind,) = classes_of(KERNEL, name)
+    intercepts = set(INTERCEPTS) if row["intercept"] == "any" else listed(row["intercept"])
+    intercept = INTERCEPTS[min(intercepts)]
+    problem = Specification(Pair(-1, 1), losses.Hinge(), 1.0, intercept, Linear())
+    known = losses_of(kind(), problem) + (["nu"] if kind().takes(replace(problem, nu=0.5)) else [])
+    assert listed(row["losses"]) == set(known)
+    taken = {word for word, other in INTERCEPTS.items() if kind().takes(replace(problem, intercept=other))}
+    assert taken == intercepts
+
+
+def test_a_page_has_every_solver_of_the_lectures_and_of_kernels():
+    lectures = {name for name, places in LINEAR.items() if places[0].startswith("lectures.")}
+    assert set(table("lecture_solvers.md", "losses")) == lectures
+    assert {"auto", *table("kernel_solvers.md", "losses")} == set(KERNEL)
+    assert set(table("streams.md", "what is in memory")) == set(STREAM)
+
+
+def test_nothing_is_imported_for_the_name_of_a_solver_but_the_solver():
+    program = """
+import sys
+from maxmargin.losses import Hinge
+from maxmargin.problems import Intercept, Pair, Specification
+from maxmargin.solvers.registry import check_linear_name
+problem = Specification(Pair(-1, 1), Hinge(), 1.0, Intercept.FREE)
+check_linear_name("auto", problem)
+print("numba" in sys.modules)
+check_linear_name("pegasos", problem)
+rooms = ("lectures", "linear", "kernel", "sparse", "reference", "streams")
+found = sorted(name for name in sys.modules if name.startswith(tuple(f"maxmargin.solvers.{room}." for room in rooms)))
+print(found)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    names = ["maxmargin.solvers.lectures.pegasos", "maxmargin.solvers.lectures.visited"]
+    assert done.stdout.splitlines() == ["False", str(names)]
 
 
 def test_every_solver_class_is_public():

@@ -34,11 +34,10 @@ from maxmargin.evaluate import (
     holdout,
     k_fold,
     leave_one_out,
-    looks,
     train_validation_test,
 )
-from maxmargin.evaluate.data_hash import data_hash
-from maxmargin.evaluate.settings import settings_of
+from maxmargin.evaluate.experiment import sealed_rows
+from maxmargin.evaluate.fingerprints import data_hash, settings_of
 from maxmargin.kernels import EditDistance
 
 X, y = load_breast_cancer(return_X_y=True)
@@ -520,7 +519,7 @@ def test_a_look_that_a_file_remembers_counts_for_later_experiments_on_the_same_d
     first = Experiment(rows, y, seed=7).compare(MODELS)
     first.save(path)
     first.reveal("line")
-    monkeypatch.setattr(looks, "_made", set())  # as in a new process
+    monkeypatch.setattr(sealed_rows, "_made", set())  # as in a new process
     assert Experiment.open(path, rows, y).looks == 1
     assert Experiment(rows, y, seed=7).compare(MODELS).reveal("curve").earlier_looks == 1
 

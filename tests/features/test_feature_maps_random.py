@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 
 import maxmargin
 from maxmargin import LinearSVC
-from maxmargin._loops.features.cosines import waves_double, waves_single
+from maxmargin._loops.features.cosines import SINE_DOUBLE, SINE_SINGLE, cosines_and_sines
 from maxmargin.backends.threads import at_most
 from maxmargin.errors import DataError, ParameterError
 from maxmargin.features import (
@@ -41,21 +41,21 @@ def with_holes(rng, shape, dtype=np.float64):
 
 
 @pytest.mark.parametrize(
-    ("waves", "dtype", "error"), [(waves_double, np.float64, 4e-16), (waves_single, np.float32, 3e-7)]
+    ("series", "dtype", "error"), [(SINE_DOUBLE, np.float64, 4e-16), (SINE_SINGLE, np.float32, 3e-7)]
 )
-def test_waves_are_the_cosines_and_sines_of_turns(waves, dtype, error, rng):
+def test_cosines_and_sines_are_those_of_angles_in_turns(series, dtype, error, rng):
     grid = np.concatenate([np.linspace(-2, 2, 801), rng.uniform(-1e4, 1e4, 1000), [0.125, -0.375, 1e-30]])
     turns = grid.astype(dtype)[None, :]
     features = np.empty((1, 2 * turns.shape[1]), dtype=dtype)
-    waves(turns, dtype(2.0), features, 0, 1, np.zeros(1, np.uint8))
+    cosines_and_sines(turns, dtype(2.0), series, features, 0, 1, np.zeros(1, np.uint8))
     angle = 2 * np.pi * np.remainder(turns.astype(np.longdouble), 1)
     assert_allclose(features, 2 * np.hstack([np.cos(angle), np.sin(angle)]).astype(float), rtol=0, atol=2 * error)
 
 
-def test_waves_at_the_quarters_are_exact():
+def test_cosines_and_sines_of_quarter_turns_are_exact():
     turns = np.array([[0.0, 0.25, 0.5, -0.25, 1.0, -7.0]])
     features = np.empty((1, 12))
-    waves_double(turns, 1.0, features, 0, 1, np.zeros(1, np.uint8))
+    cosines_and_sines(turns, 1.0, SINE_DOUBLE, features, 0, 1, np.zeros(1, np.uint8))
     assert_allclose(features, [[1, 0, -1, 0, 1, 1, 0, 1, 0, -1, 0, 0]], rtol=0, atol=3e-16)
 
 
@@ -91,7 +91,7 @@ def test_a_hundred_times_the_features_have_a_tenth_of_the_error(rng):
 @pytest.mark.parametrize(("dtype", "rounding"), [(np.float32, 1e-5), (np.float64, 1e-13)])
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("shape", [(7, 5), (300, 4), (3, 90)])
-def test_features_are_waves_of_the_frequencies_in_every_layout(dtype, rounding, layout, shape, rng):
+def test_features_are_cosines_and_sines_of_the_frequencies_in_every_layout(dtype, rounding, layout, shape, rng):
     X = with_holes(rng, shape, dtype)
     phi = RandomFourier(gamma=0.3, n_components=10)
     features = phi.transform(layout(X))

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.feature_extraction.text import HashingVectorizer
 
-from maxmargin._loops.bayes.counting import MOST_DIGITS, sort_keys
+from maxmargin._loops.features.counting import MOST_DIGITS, sort_keys
 from maxmargin._loops.features.ngrams import hash_ngrams
 from maxmargin.backends.threads import at_most
 from maxmargin.errors import DataError, DataTypeError, ParameterError

@@ -24,8 +24,7 @@ from maxmargin.kernels import (
 )
 from maxmargin.losses import EpsilonInsensitive, Hinge, Logistic, MarginLoss, SquaredEpsilonInsensitive, SquaredHinge
 from maxmargin.problems import Intercept, KernelProblem, Pair, Regression, Specification, Status
-from maxmargin.solvers import QP
-from maxmargin.solvers.kernel.blocks import Blocks
+from maxmargin.solvers import QP, Blocks
 from tests.problem_table import PROBLEMS
 
 TOL = 1e-6
@@ -89,6 +88,7 @@ def test_where_pair_steps_crawl_on_few_rows_the_reference_ends_the_fit(case):
     problem = case.problem
     solution = Blocks(tol=TOL).solve(problem)
     _assert_optimal(problem, solution, TOL, case.optimum)
+    assert solution.solver != "blocks" or solution.passes < 30_000  # whoever found the coefficients is named
 
 
 # Kernels, layouts, losses, intercepts --------------------------------------------------------------------------------

@@ -74,3 +74,9 @@ def test_pair_steps_that_stall_on_few_rows_leave_the_end_to_the_reference():
     X, y = rng.normal(size=(120, 900)), rng.normal(size=120).round()
     model = SVR(kernel="linear", C=1e5, epsilon=0.1).fit(X, y)
     assert model.certificate_.status is Status.CONVERGED
+    for d, C, named in ((100, 1e6, "qp"), (6, 1e6, "multipliers")):
+        for solver in ("auto", "blocks"):
+            model = SVR(kernel="linear", C=C, epsilon=0.1, solver=solver).fit(X[:, :d], y)
+            assert model.certificate_.status is Status.CONVERGED
+            assert model.certificate_.solver == named
+            model.certificate_.verify(X[:, :d], y)

@@ -14,17 +14,16 @@ from scipy import sparse
 
 from maxmargin import SVC, SVR, losses
 from maxmargin._loops.lectures.kernel_descent import best_value, descent_pass
-from maxmargin._loops.lectures.smo_simple import Examples, best_step, simple_pass
+from maxmargin._loops.lectures.smo_simple import PairRows, best_step, simple_pass
 from maxmargin.certificates import assess
 from maxmargin.data import ArraySource
 from maxmargin.errors import NotConvergedWarning, ParameterError
 from maxmargin.kernels import Gaussian, Linear, Precomputed, Sigmoid
 from maxmargin.losses import EpsilonInsensitive, Hinge, MarginLoss, Squared, SquaredEpsilonInsensitive, SquaredHinge
 from maxmargin.problems import Intercept, KernelProblem, LinearProblem, Status
-from maxmargin.solvers import QP, KernelDescent, Osuna, SimpleSMO, solver_named
-from maxmargin.solvers.kernel.suited import _LOSSES, kernel_solvers
-from maxmargin.solvers.lectures.kernel_descent import _Descent
-from maxmargin.solvers.lectures.kernel_look import look_at
+from maxmargin.solvers import QP, KernelDescent, Osuna, SimpleSMO, registry, solver_named
+from maxmargin.solvers.lectures.kernel_ascent import KernelPoint
+from maxmargin.solvers.lectures.kernel_descent import CoordinateAscent
 from maxmargin.solvers.lectures.osuna import joining_rows, slopes_of
 from tests.certificates.test_hard_margin import EXERCISE_X, EXERCISE_Y
 from tests.problem_table import PROBLEMS
@@ -197,7 +196,7 @@ def test_weight_two_is_the_row_twice(solver, rng):
 def test_a_coordinate_step_is_the_best_of_its_coordinate_and_keeps_the_scores(loss, intercept, rng):
     problem = small_problem(rng, loss, intercept, n=15)
     box = loss.dual_box(problem.costs)
-    descent, K = _Descent(KernelDescent(), problem, box, None), problem.gram()
+    descent, K = CoordinateAscent(KernelDescent(), problem, box, None), problem.gram()
     alpha, scores, total, value = np.zeros(15), np.zeros(15), 0.0, dual_value(problem, np.zeros(15))
     moves = 0
     for i in rng.integers(0, 15, size=60):
@@ -233,7 +232,7 @@ def test_the_best_value_of_a_multiplier_is_the_best_of_a_grid(curvature, absolut
 def test_a_step_of_simple_smo_is_the_best_of_its_line_and_keeps_the_constraints(kernel, rng):
     problem = small_problem(rng, n=15, kernel=kernel)
     y, upper, K = problem.targets, problem.costs, problem.gram()
-    rows = Examples(y, upper, np.diag(K).copy())
+    rows = PairRows(y, upper, np.diag(K).copy())
     alpha, scores = np.zeros(15), np.zeros(15)
 
     def dual(multipliers):
@@ -272,7 +271,7 @@ def test_a_line_without_curvature_leads_to_its_end():
 
 
 @pytest.mark.parametrize("solver", [SimpleSMO(tol=1e-9), KernelDescent(tol=1e-9), Osuna(tol=1e-9, joining=2)], ids=name)
-def test_the_dual_never_falls_from_one_look_to_the_next(solver, rng):
+def test_the_dual_never_falls_from_one_evaluation_to_the_next(solver, rng):
     problem = small_problem(rng, n=60, intercept=Intercept.AUGMENTED if solver.name == "dcd" else Intercept.FREE)
     dual = np.array(solver.solve(problem).history.dual)
     assert len(dual) > 5
@@ -288,7 +287,7 @@ def test_rows_join_exactly_where_their_multiplier_is_not_optimal(loss, intercept
     problem = small_problem(rng, loss, intercept)
     box = loss.dual_box(problem.costs)
     best = QP().solve(problem).alpha
-    optimum = look_at(problem, best, problem.scores(problem.coefficients(best)))
+    optimum = KernelPoint.of(problem, best, problem.scores(problem.coefficients(best)))
     b = optimum.bias if intercept.is_free else None
     slopes = slopes_of(problem, box, optimum)
     inside = best != 0.0
@@ -302,7 +301,7 @@ def test_rows_join_exactly_where_their_multiplier_is_not_optimal(loss, intercept
         alpha = np.zeros(40)
         part = replace(problem, source=ArraySource(source.X[rows], source.y[rows], source.weight[rows]))
         alpha[rows] = QP().solve(part).alpha
-        return look_at(problem, alpha, problem.scores(problem.coefficients(alpha)))
+        return KernelPoint.of(problem, alpha, problem.scores(problem.coefficients(alpha)))
 
     at = best_of(np.arange(20))
     slopes, bias = slopes_of(problem, box, at), at.bias if intercept.is_free else None
@@ -320,7 +319,7 @@ def test_the_slopes_of_the_dual_are_its_differences(loss, rng):
     alpha = np.clip(rng.normal(size=12), box.lower, box.upper)
     alpha[:3], alpha[3] = 0.0, box.upper[3]
     signs = problem.coefficients(np.ones(12))
-    slopes = slopes_of(problem, box, look_at(problem, alpha, problem.scores(signs * alpha)))
+    slopes = slopes_of(problem, box, KernelPoint.of(problem, alpha, problem.scores(signs * alpha)))
     for i in range(12):
         for slope, h in ((slopes.up[i], 1e-6), (slopes.down[i], -1e-6)):
             moved = alpha.copy()
@@ -391,14 +390,14 @@ def test_the_solvers_listed_for_a_problem_are_exactly_those_that_take_it(loss, i
     X = np.vstack([np.eye(3) + 2.0, -np.eye(3) - 2.0])  # classes that a hard margin separates
     y = np.repeat([1.0, -1.0], 3)
     problem = KernelProblem(ArraySource(X, y, np.ones(6)), loss, 1.0, intercept, Linear())
-    takers = set()
-    for solver in _LOSSES:
+    found = set()
+    for solver in registry.KERNEL:
         try:
             solver_named(solver, linear=False, tol=1e-2, max_iter=5).solve(problem)
         except ParameterError:
             continue
-        takers.add(solver)
-    assert takers == set(kernel_solvers(loss, intercept))
+        found.add(solver)
+    assert found == set(registry.takers(registry.KERNEL, problem))
 
 
 def test_what_a_solver_cannot_do_is_refused_with_what_can(rng):

@@ -21,9 +21,10 @@ from maxmargin.kernels import Gaussian, Linear, Precomputed, Sigmoid, as_kernel
 from maxmargin.losses import EpsilonInsensitive, Hinge, MarginLoss, Squared, SquaredEpsilonInsensitive, SquaredHinge
 from maxmargin.problems import Intercept, KernelProblem, LinearProblem, Status
 from maxmargin.solvers import QP, SMO
-from maxmargin.solvers.kernel.ascent import Part
+from maxmargin.solvers.kernel.driver import KernelDriver
 from maxmargin.solvers.kernel.dual_variables import Variables
-from maxmargin.solvers.kernel.smo import RowCache, _Steps
+from maxmargin.solvers.kernel.smo import CachedRows, KernelRowCache
+from maxmargin.solvers.kernel.values import KernelValues
 from tests.problem_table import PROBLEMS
 
 GO = np.zeros(1, dtype=np.uint8)  # a stop flag that is never raised
@@ -147,11 +148,19 @@ def test_three_classes_are_three_certified_machines(rng):
 def _cache(rng, rows_kept, n=40, intercept=Intercept.FREE):
     problem = noisy_problem(rng, n=n, intercept=intercept)
     variables = Variables.of(problem)
-    cache = RowCache(problem, variables, 4 * rows_kept * len(variables.rows))
+    cache = KernelRowCache(problem, variables, 4 * rows_kept * len(variables.rows))
     K = problem.gram() + variables.constant
     if not variables.is_free:
         K = np.pad(K, (0, 1))
     return cache, K
+
+
+@pytest.fixture
+def computed(monkeypatch):
+    """The kernel rows that were computed so far, a list to be emptied."""
+    rows, fill = [], KernelValues.fill
+    monkeypatch.setattr(KernelValues, "fill", lambda self, which, *rest: (rows.extend(which), fill(self, which, *rest)))
+    return rows
 
 
 def _assert_rows_are_kernel_rows(cache, K):
@@ -176,14 +185,14 @@ def test_a_cached_row_is_the_kernel_row_whatever_was_fetched_and_cut_before(inte
             _assert_rows_are_kernel_rows(cache, K)
 
 
-def test_rows_that_have_all_columns_are_cut_and_not_computed_again(rng):
+def test_rows_that_have_all_columns_are_cut_and_not_computed_again(rng, computed):
     cache, K = _cache(rng, 10)
     cache.fetch(np.array([3, 5, 8, 21, 30]))
     cache.activate(np.arange(3, 29))  # 30 is gone, and the columns of the others are fewer
     assert_array_equal(cache.which[cache.slots >= 0], [3, 5, 8, 21])
     _assert_rows_are_kernel_rows(cache, K)
     assert len(cache.rows) > 10  # narrower rows, so there is room for more of them
-    assert cache.computed == 5
+    assert computed == [3, 5, 8, 21, 30]
     cache.activate(np.arange(40))  # columns are missing
     assert np.all(cache.slots < 0)
 
@@ -221,7 +230,7 @@ def test_a_cache_of_any_size_gives_the_same_steps(intercept, rng):
 def test_the_cache_keeps_to_its_memory(rng):
     problem = noisy_problem(rng, n=500)
     for memory in (1, 100_000, 300_000, 10**9):
-        cache = RowCache(problem, Variables.of(problem), memory)
+        cache = KernelRowCache(problem, Variables.of(problem), memory)
         assert cache.rows.nbytes <= max(memory, 2 * 4 * 500)  # two rows a step needs
         assert cache.rows.nbytes <= 4 * 500**2
 
@@ -232,35 +241,36 @@ def test_the_cache_keeps_to_its_memory(rng):
 @pytest.mark.parametrize("loss", [Hinge(), EpsilonInsensitive(0.5), SquaredHinge()], ids=name)
 def test_shrinking_leaves_the_answer_as_it_is(loss, rng):
     problem = noisy_problem(rng, loss, n=700, C=50.0)
-    ascents = [_Steps(problem, SMO(tol=1e-6, shrinking=shrinking), None) for shrinking in (True, False)]
-    for ascent in ascents:
-        ascent.run(GO)
-        assert ascent.status is Status.CONVERGED
-    with_it, without = ascents
+    drivers = [SMO(tol=1e-6, shrinking=shrinking).driver(problem) for shrinking in (True, False)]
+    for driver in drivers:
+        driver.run(GO)
+        assert driver.status is Status.CONVERGED
+    with_it, without = drivers
     assert_allclose(with_it.history.primal[-1], without.history.primal[-1], rtol=2e-6)
-    assert len(with_it.cache.which) < 0.9 * 700
-    assert len(without.cache.which) == 700
+    assert len(with_it.engine.cache.which) < 0.9 * 700
+    assert len(without.engine.cache.which) == 700
 
 
 def test_a_variable_that_became_idle_too_early_is_found_at_the_end(rng):
-    class Hasty(_Steps):
-        """Puts every other variable aside at its first shrinking, whatever its slope is."""
+    class Hasty(CachedRows):
+        """Puts every other variable aside when it is asked for the first time, whatever its slope is."""
 
-        hastened = 0
+        asked = 0
 
-        def _shrunk(self, part):
-            if self.hastened or part is not self.all:
-                return super()._shrunk(part)
-            self.hastened = self.steps
-            smaller = Part(self.variables, part.which[::2], self.all)
-            assert np.any(self.all.gain(self.all.look())[1::2] > 1e-3)  # they are far from settled
-            return smaller
+        def unsettled(self, at, margin):
+            self.asked += 1
+            if self.asked > 1:
+                return super().unsettled(at, margin)
+            assert np.any(self.gain(at)[1::2] > 1e-3)  # they are far from settled
+            return np.arange(0, self.size, 2)
 
-    problem = noisy_problem(rng, n=300, C=100.0, kernel=Gaussian(0.1))
-    ascent = Hasty(problem, SMO(tol=1e-5), None)
-    ascent.run(GO)
-    assert 0 < ascent.hastened < ascent.steps
-    assert_optimal(ascent.solution(ascent.status), problem, 1e-5)
+    problem, settings = noisy_problem(rng, n=300, C=100.0, kernel=Gaussian(0.1)), SMO(tol=1e-5)
+    variables, usual = Variables.of(problem), settings.driver(problem).engine
+    engine = Hasty(problem, variables, variables.start.copy(), usual.pace, 10**6)
+    driver = KernelDriver(problem, variables, engine, settings)
+    driver.run(GO)
+    assert engine.asked > 1
+    assert_optimal(driver.solution(driver.status), problem, 1e-5)
 
 
 # Behaviour

@@ -410,7 +410,7 @@ def test_a_raised_stop_flag_ends_the_loop(kernel, monkeypatch):
     def stopped(work, n_rows):
         done.append(work(0, n_rows, np.ones(1, dtype=np.uint8)))
 
-    monkeypatch.setattr(importlib.import_module("maxmargin.kernels.distances"), "over_ranges", stopped)
+    monkeypatch.setattr(importlib.import_module("maxmargin.kernels.arithmetic"), "over_ranges", stopped)
     monkeypatch.setattr(importlib.import_module("maxmargin.kernels.strings"), "over_ranges", stopped)
     rows = ["a", "b"] if kernel.on == "strings" else np.eye(2)
     kernel.block(rows, rows)

@@ -16,8 +16,8 @@ from maxmargin.losses import HardMargin, Hinge, Logistic, Squared, SquaredEpsilo
 from maxmargin.penalties import L1, L2, Box, ElasticNet
 from maxmargin.problems import Intercept, LinearProblem
 from maxmargin.solvers import QP, SOLVERS, Automatic, SparseNewton, solver_class
+from maxmargin.solvers.common.feasible import into_domain
 from maxmargin.solvers.sparse import l1_model
-from maxmargin.solvers.sparse.l1_domain import into_domain
 from tests.problem_table import _data
 
 DATA = _data()

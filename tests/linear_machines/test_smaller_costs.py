@@ -8,9 +8,9 @@ import pytest
 import maxmargin
 from maxmargin import LinearSVC, LinearSVR
 from maxmargin.errors import NotConvergedWarning
-from maxmargin.solvers import Newton
 from maxmargin.solvers.linear import newton as newton_module
-from maxmargin.solvers.linear.newton_descent import Descent
+from maxmargin.solvers.linear.newton_method import NewtonMethod
+from maxmargin.solvers.linear.newton_rows import RowsInMemory
 
 # Every row can be met, and C makes each of them a wall: no row has curvature until it is violated.
 TUBE = {"loss": "squared_epsilon_insensitive", "epsilon": 0.1}
@@ -68,21 +68,20 @@ def jams(monkeypatch, on_the_way):
     """A fit whose steps jam, with something that happens at the third step on the way from smaller costs."""
     X, z = met_by_a_line()
     y = np.sign(z)
-    counted, step, jammed = [], Descent.step, []
+    counted, go, way, jammed = [], RowsInMemory._go, NewtonMethod._by_way_of_smaller_costs, []
 
-    def come(self, descent, end):
-        jammed.append(descent.primal)
-        return way(self, descent, end)
+    def come(self, tol):
+        jammed.append(self.primal)
+        return way(self, tol)
 
-    def counting(self, accuracy):
+    def counting(self, p, shift):
         counted.extend([1] if jammed else [])
         if len(counted) == 3:
             on_the_way()
-        return step(self, accuracy)
+        return go(self, p, shift)
 
-    way = Newton._come_from_smaller_costs
-    monkeypatch.setattr(Newton, "_come_from_smaller_costs", come)
-    monkeypatch.setattr(Descent, "step", counting)
+    monkeypatch.setattr(NewtonMethod, "_by_way_of_smaller_costs", come)
+    monkeypatch.setattr(RowsInMemory, "_go", counting)
     return LinearSVC(C=1e8, solver="newton", tol=1e-4, max_seconds=100.0), X, y, jammed
 
 

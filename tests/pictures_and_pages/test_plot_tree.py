@@ -15,7 +15,7 @@ from sklearn.tree import DecisionTreeRegressor as ReferenceRegressionTree
 
 from maxmargin import SVC, DecisionTreeClassifier, plot
 from maxmargin.errors import DataError, ParameterError
-from maxmargin.plot.tree_layout import places_of
+from maxmargin.plot.tree import places_of
 
 mpl.use("Agg")
 

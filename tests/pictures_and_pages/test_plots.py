@@ -37,8 +37,8 @@ from maxmargin.losses import (
     Squared,
     SquaredHinge,
 )
-from maxmargin.plot.colours import palette_of
-from maxmargin.plot.line_ends import spread
+from maxmargin.plot.axes import palette_of
+from maxmargin.plot.path import spread
 from maxmargin.problems import History
 
 mpl.use("Agg")
@@ -157,7 +157,7 @@ def test_matplotlib_is_imported_in_one_file_only():
     home = Path(maxmargin.__file__).parent
     pattern = re.compile(r"^\s*(from|import) matplotlib", re.MULTILINE)
     importing = [file.name for file in home.rglob("*.py") if pattern.search(file.read_text())]
-    assert importing == ["_matplotlib.py"]
+    assert importing == ["axes.py"]
 
 
 def test_the_colours_are_six_different_ones_on_either_paper():

@@ -128,8 +128,8 @@ def test_the_options_of_a_verb_are_those_it_takes():
     "dotted, first, last",
     [
         ("maxmargin.objective.C_from_lambda", "def C_from_lambda(", "    return 1.0 / (lam * n)"),
-        ("maxmargin.losses.hinge.Hinge", "@dataclass(frozen=True)", None),
-        ("maxmargin.losses.hinge.Hinge.value", "def value(", None),
+        ("maxmargin.losses.margin.Hinge", "@dataclass(frozen=True)", None),
+        ("maxmargin.losses.margin.Hinge.value", "def value(", None),
         ("maxmargin.solvers.registry.SOLVERS", "SOLVERS = {", "}"),
         ("maxmargin.data.source.Block.span", "@property", None),
         ("maxmargin.__getattr__", "def __getattr__(", None),
@@ -160,7 +160,7 @@ def test_a_table_is_what_stands_below_its_heading():
     "line",
     [
         "[source: maxmargin.objective.D_from_lambda]",
-        "[source: maxmargin.losses.hinge.Hinge.price]",
+        "[source: maxmargin.losses.margin.Hinge.price]",
         "[source: nowhere.at.all]",
         "[file: examples/absent.py]",
         "[file: ../secret.py]",

@@ -19,11 +19,11 @@ from maxmargin.penalties import L1
 from maxmargin.problems import Intercept, KernelProblem, LinearProblem, Status
 from maxmargin.solvers import QP, SMO, Blocks, DualDescent, KernelDescent, Multipliers, Newton, Pairs, SimpleSMO
 from maxmargin.solvers.common.polish import polish
-from maxmargin.solvers.kernel.whole_ascent import WholeAscent
-from maxmargin.solvers.lectures.matrix_tiles import MatrixTiles
+from maxmargin.solvers.kernel import automatic
+from maxmargin.solvers.lectures.kernel_ascent import MatrixTiles
 from maxmargin.solvers.lectures.visited import pieces
 from maxmargin.solvers.linear.automatic import Automatic
-from maxmargin.solvers.reference.interior_point import is_hopeless
+from maxmargin.solvers.reference.qp_forms import is_hopeless
 
 pytestmark = pytest.mark.alone
 
@@ -129,14 +129,22 @@ def test_a_hard_margin_out_of_time_is_neither_refuted_nor_an_error(rng):
         assert abs(float(labels @ solution.alpha)) <= 1e-12 * float(np.sum(solution.alpha))
 
 
-def test_pair_steps_keep_what_they_have_when_the_reference_has_no_time(rng):
+def test_pair_steps_keep_what_they_have_when_the_reference_has_no_time(rng, monkeypatch):
     problem = kernel_problem(300, rng, C=10.0)
     rough = SMO(max_iter=200).solve(problem)
     assert np.any(rough.alpha)
-    ascent = WholeAscent(problem, Blocks(max_seconds=1e-9), rough)
-    before = ascent.all.beta.copy()
-    ascent._leave_to_reference()
-    assert np.array_equal(ascent.all.beta, before)
+    hasty = Blocks(max_seconds=1e-9)
+    cut_off = hasty.reference(hasty.driver(problem))
+    assert cut_off.status is Status.BUDGET
+    whole = QP().solve(problem)
+    monkeypatch.setattr(automatic, "_patience", lambda *_: -1.0)  # the reference is asked before the first step
+    for found, solver in ((cut_off, "blocks"), (whole, "qp")):
+        monkeypatch.setattr(Blocks, "reference", lambda *_, found=found: found)
+        solution = Blocks().solve(problem, rough)
+        assert (solution.status, solution.solver) == (Status.CONVERGED, solver)
+        before, after = solution.history.dual[:2]
+        assert before > 0.0
+        assert (after == before) == (solver == "blocks")
 
 
 def test_no_round_of_polish_begins_after_the_end(rng):

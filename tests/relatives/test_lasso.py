@@ -20,9 +20,9 @@ from maxmargin.penalties import L1, PositiveElasticNet
 from maxmargin.penalties import ElasticNet as ElasticNetPenalty
 from maxmargin.problems import Intercept, LinearProblem
 from maxmargin.solvers import LassoDescent, SparseNewton
-from maxmargin.solvers.sparse import lasso_working_set
+from maxmargin.solvers.sparse import lasso_search
 from maxmargin.solvers.sparse.lasso_design import design_of
-from maxmargin.solvers.sparse.lasso_search import Search, Strength
+from maxmargin.solvers.sparse.lasso_search import LassoSearch, Strength
 from tests.problem_table import _data
 
 DATA = _data()
@@ -238,7 +238,7 @@ def test_too_many_columns_for_their_products_are_swept_one_by_one(penalty, kind,
     weight = 1.0 + np.arange(len(y)) % 2
     problem = problem_of(rows, y, penalty, weight=weight)
     whole = LassoDescent(1e-7).solve(problem)
-    monkeypatch.setattr(lasso_working_set, "MAX_PRODUCTS", 5)
+    monkeypatch.setattr(lasso_search, "MAX_PRODUCTS", 5)
     swept = LassoDescent(1e-5).solve(problem)
     assert swept.status is Status.CONVERGED
     assert_allclose(swept.weights, whole.weights, atol=1e-4)
@@ -250,7 +250,7 @@ def test_too_many_columns_for_their_products_are_swept_one_by_one(penalty, kind,
 def test_a_path_may_lose_its_products_and_form_them_again(most, kind, monkeypatch):
     X, y = WIDE
     expected = lasso_path(kind(X), y, alphas=30, eps=1e-2, tol=1e-9)
-    monkeypatch.setattr(lasso_working_set, "MAX_PRODUCTS", most)
+    monkeypatch.setattr(lasso_search, "MAX_PRODUCTS", most)
     found = lasso_path(kind(X), y, alphas=30, eps=1e-2, tol=1e-9)
     residuals = y[:, None] - X @ found.coefs - found.intercepts
     primal = np.sum(residuals**2, axis=0) / (2 * len(y)) + found.alphas * np.sum(np.abs(found.coefs), axis=0)
@@ -263,8 +263,8 @@ def test_screened_columns_have_no_weight_at_the_optimum(positive):
     rng = np.random.default_rng(0)
     X = sparse.random(80, 400, 0.1, random_state=0, format="csr") @ sparse.diags(rng.uniform(0.1, 2.0, 400))
     y = X @ np.where(np.arange(400) % 40 == 0, 5.0, 0.0) + 0.1 * rng.normal(size=80)
-    search = Search(design_of(X, y, np.full(80, 1 / 80), free=True), positive=positive)
-    best = Search(design_of(X, y, np.full(80, 1 / 80), free=True), positive=positive)
+    search = LassoSearch(design_of(X, y, np.full(80, 1 / 80), free=True), positive=positive)
+    best = LassoSearch(design_of(X, y, np.full(80, 1 / 80), free=True), positive=positive)
     strength = Strength(0.1 * search.largest, 0.0)
     assert best.run(strength, 1e-12) is Status.CONVERGED
     screened = []

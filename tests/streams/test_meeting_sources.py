@@ -307,7 +307,7 @@ def test_a_path_to_predict_is_answered_likewise():
 
 def test_a_fit_that_lacks_labels_still_says_so_for_arrays():
     X, y, _ = table(2)
-    with pytest.raises(TypeError, match="missing 1 required positional argument: 'y'"):
+    with pytest.raises(DataError, match="requires y to be passed, but the target y is None"):
         Ridge().fit(X)
     with pytest.raises(DataError, match=r"give score\(X, y\), or a source that has labels"):
         LinearSVC().fit(X, y).score(X)

@@ -14,14 +14,13 @@ from maxmargin.data.passes import Passes
 from maxmargin.errors import NotConvergedWarning
 from maxmargin.estimators.fitting import checkpoints
 from maxmargin.losses import EpsilonInsensitive, Hinge, Logistic, SquaredEpsilonInsensitive, SquaredHinge
-from maxmargin.solvers.common.curve import curve_of
 from maxmargin.solvers.streams import newton as stream_newton
 from maxmargin.solvers.streams import training as stream_training
 from maxmargin.solvers.streams.cached_loops import CachedLoops
 from maxmargin.solvers.streams.kept import Model
 from maxmargin.solvers.streams.newton import NewtonSteps
 from maxmargin.solvers.streams.pace import Pace
-from maxmargin.solvers.streams.questions import Question, Sums
+from maxmargin.solvers.streams.passes import PassQuestion, PassSums
 
 LOSSES = (Hinge(), SquaredHinge(), Logistic(), EpsilonInsensitive(0.2), SquaredEpsilonInsensitive(0.2))
 
@@ -145,13 +144,13 @@ def test_sums_over_blocks_are_those_over_all_rows(loss, layout):
     C, w, p = rng.uniform(0.1, 2.0, 90), rng.normal(size=5), rng.normal(size=5)
     beta = -C * (-0.5 * y if isinstance(loss, Hinge) else rng.uniform(-0.9, 0.9, 90))
     further = np.array([-1.0, -0.3, 0.0, 0.5])
-    asked = Question(w, 0.4, 2.0, p=p, shift=0.3, further=further)
+    asked = PassQuestion(w, 0.4, 2.0, p=p, shift=0.3, further=further)
 
     def sums(rows):
-        found = Sums.of(5, len(further))
+        found = PassSums.of(5, len(further))
         for part in rows:
             passes = Passes(ArraySource(layout(X[part]), y[part], C[part]))
-            found.add(passes, y[part], C[part], beta[part].copy(), curve_of(loss), asked)
+            found.add(passes, y[part], C[part], beta[part].copy(), loss.curve, asked)
         return found
 
     whole, parts = sums([np.arange(90)]), sums(np.array_split(np.arange(90), 7))
@@ -169,17 +168,17 @@ def test_sums_over_blocks_are_those_over_all_rows(loss, layout):
 
 
 def sums_at(X, y, C, beta, loss, asked):
-    found = Sums.of(X.shape[1], len(asked.further))
-    found.add(Passes(ArraySource(X, y, C)), y, C, beta.copy(), curve_of(loss), asked)
+    found = PassSums.of(X.shape[1], len(asked.further))
+    found.add(Passes(ArraySource(X, y, C)), y, C, beta.copy(), loss.curve, asked)
     return found
 
 
 def test_centres_that_move_are_the_slopes_and_a_last_question_does_nothing_else():
     X, y = noisy()
     C, beta = np.ones(240), 0.5 * y.astype(np.float64)
-    asked = Question(np.ones(8), 0.0, 3.0, moved_from=1.0, is_last=True)
-    found = Sums.of(8, 0)
-    found.add(Passes(ArraySource(X, y, C)), y.astype(np.float64), C, beta, curve_of(Hinge()), asked)
+    asked = PassQuestion(np.ones(8), 0.0, 3.0, moved_from=1.0, is_last=True)
+    found = PassSums.of(8, 0)
+    found.add(Passes(ArraySource(X, y, C)), y.astype(np.float64), C, beta, Hinge().curve, asked)
     share = np.clip(0.5 + 1.0 - y * (X @ np.ones(8)), 0.0, 1.0)
     assert_allclose(beta, y * share, atol=1e-12)
     assert found.n_active == 0
@@ -192,16 +191,16 @@ def test_where_all_rows_are_kept_few_steps_end_where_the_gradient_vanishes(loss,
     rng = np.random.default_rng(0)
     X, C = rng.normal(size=(90, 5)) * np.logspace(-2.0, 2.0, 5), rng.uniform(0.1, 5.0, 90)
     y = np.sign(X[:, 4] + 50.0 * rng.normal(size=90)) if isinstance(loss, Hinge) else rng.normal(size=90)
-    beta, curve = np.zeros(90), curve_of(loss)._replace(sigma=2.0)
+    beta, curve = np.zeros(90), loss.curve._replace(sigma=2.0)
     stiff, has_intercept = (scale**-2.0 if scale > 0.0 else 0.0), scale > 0.0
     w, b = np.zeros(5), 0.0
     for _ in range(4):
-        seen = sums_at(X, y, C, beta, loss, Question(w, b, 2.0, share=1.0))
+        seen = sums_at(X, y, C, beta, loss, PassQuestion(w, b, 2.0, share=1.0))
         assert not seen.H.any()
         slope = b * stiff - seen.surplus if has_intercept else 0.0
         p, t = Model(seen.H, seen.edge, stiff, w - seen.combination, slope, has_intercept).minimum(seen.kept, curve)
         w, b = w + p, b + t
-    after = sums_at(X, y, C, beta, loss, Question(w, b, 2.0))
+    after = sums_at(X, y, C, beta, loss, PassQuestion(w, b, 2.0))
     assert_allclose(after.combination, w, rtol=1e-6, atol=1e-6)
     assert after.surplus == pytest.approx(b * stiff, abs=1e-6) or not has_intercept
 
@@ -210,8 +209,8 @@ def test_rows_kept_are_those_nearest_to_their_kinks_and_leave_the_sums():
     rng = np.random.default_rng(0)
     X, C, y = rng.normal(size=(90, 5)), np.ones(90), np.sign(rng.normal(size=90))
     beta, w = 0.5 * y, rng.normal(size=5)
-    whole = sums_at(X, y, C, beta, Hinge(), Question(w, 0.1, 0.3))
-    parts = sums_at(X, y, C, beta, Hinge(), Question(w, 0.1, 0.3, share=0.2))
+    whole = sums_at(X, y, C, beta, Hinge(), PassQuestion(w, 0.1, 0.3))
+    parts = sums_at(X, y, C, beta, Hinge(), PassQuestion(w, 0.1, 0.3, share=0.2))
     (kept,) = parts.kept
     assert len(kept.y) == 18
     share = 0.5 + 0.3 * (1.0 - y * (X @ w + 0.1))

@@ -23,7 +23,7 @@ from maxmargin.errors import (
     ParameterError,
 )
 from maxmargin.losses import Hinge, Squared
-from maxmargin.problems import Intercept, Pair, Specification, StreamedProblem
+from maxmargin.problems import Intercept, Pair, SharedRows, Specification
 from maxmargin.solvers.streams.block import BlockMinimisation
 from maxmargin.solvers.streams.cache import RowCache, State
 from maxmargin.solvers.streams.cached_loops import CachedLoops
@@ -71,8 +71,8 @@ def table(n=400, d=10, seed=0, noise=0.7):
     return X, np.where(X[:, 0] - X[:, 1] + noise * rng.normal(size=n) > 0.4, 1, -1)
 
 
-def problem_of(X, y, loss, C):
-    return StreamedProblem(MemorySource(X, y), [Specification(Pair(-1, 1), loss, C, Intercept.FREE)], None)
+def rows_with(X, y, loss, C):
+    return SharedRows(MemorySource(X, y), [Specification(Pair(-1, 1), loss, C, Intercept.FREE)], None)
 
 
 def a_tenth(X):
@@ -148,11 +148,11 @@ def test_blocks_of_any_size_give_the_same_model(stream, block_rows):
 @pytest.mark.parametrize("trainer", TRAINERS)
 def test_the_optimum_does_not_depend_on_eviction(trainer, eviction):
     X, y = table(n=300, d=5)
-    problem = problem_of(X, y, Hinge(), 0.02)
+    problem = rows_with(X, y, Hinge(), 0.02).problems[0]
     optimum = LinearSVC(loss="hinge", C=0.02, tol=1e-8).fit(X, y).certificate_.primal
     solution = trainer(tol=1e-3, memory=3 * a_tenth(X), eviction=eviction).solve(problem)
     assert solution.status is Status.CONVERGED
-    assert solution.assessments[0].primal == pytest.approx(optimum, rel=1e-3)
+    assert solution.assessment.primal == pytest.approx(optimum, rel=1e-3)
 
 
 @pytest.mark.parametrize("stream", STREAMS)
@@ -375,7 +375,7 @@ def test_targets_beside_a_source_and_a_checkpoint_beside_arrays_are_refused(tmp_
     with pytest.raises(DataError, match="at least two classes"):
         LinearSVC().fit(MemorySource(X, np.ones(50)))
     with pytest.raises(ParameterError, match="Load the data as arrays"):
-        CachedLoops().solve(problem_of(X, y, Squared(), 1.0))
+        CachedLoops().solve(rows_with(X, y, Squared(), 1.0).problems[0])
 
 
 def rows_in(cache):
@@ -398,7 +398,7 @@ def test_the_cache_keeps_to_its_bytes_and_never_holds_a_row_twice(sparse_rows):
     cache = RowCache(memory, A, len(y))
     used = sum(array.nbytes for array in (*cache.cached.rows, *cache.cached[1:]))
     assert 0.6 * memory <= used <= memory
-    block = problem_of(A, y, Hinge(), 1.0).read(0)
+    block = rows_with(A, y, Hinge(), 1.0).read(0)
     segment, other = cache.segments[:2]
     end = cache.fill(segment, block, 0, cache.wanted(block))
     assert len(segment.places) == end < len(block.cost)
@@ -416,16 +416,16 @@ def test_rows_with_the_most_slack_leave_and_those_that_stay_are_whole(sparse_row
     X[np.random.default_rng(0).random(X.shape) < 0.3] = 0.0
     A = sparse.csr_matrix(X) if sparse_rows else X
     cache = RowCache(40_000, A, len(y))
-    problem, rng = problem_of(A, y, Hinge(), 1.0), np.random.default_rng(1)
+    rows, rng = rows_with(A, y, Hinge(), 1.0), np.random.default_rng(1)
     spare, k = cache.keep_spare(), 0
     for segment in cache.of_state(State.FREE):
-        first, block = 0, problem.read(k)
+        first, block = 0, rows.read(k)
         while first < len(block.cost):
             first = cache.fill(segment, block, first, cache.wanted(block))
             if first < len(block.cost):
                 break
             k += 1
-            first, block = 0, problem.read(k)
+            first, block = 0, rows.read(k)
         segment.state = State.VISITED
     numbers, _ = rows_in(cache)
     slack = rng.permutation(len(y)).astype(float)
@@ -446,10 +446,10 @@ def test_rows_with_the_most_slack_leave_and_those_that_stay_are_whole(sparse_row
 def test_where_all_rows_have_something_to_tell_segments_leave_at_random():
     X, y = table(n=500, d=20)
     cache = RowCache(40_000, X, len(y))
-    problem, rng = problem_of(X, y, Hinge(), 1.0), np.random.default_rng(1)
+    rows, rng = rows_with(X, y, Hinge(), 1.0), np.random.default_rng(1)
     spare = cache.keep_spare()
     for k, segment in enumerate(cache.of_state(State.FREE)):
-        cache.fill(segment, problem.read(k), 0, cache.wanted(problem.read(k)))
+        cache.fill(segment, rows.read(k), 0, cache.wanted(rows.read(k)))
         segment.state = State.VISITED
     full = {tuple(cache.cached.number[segment.places]) for segment in cache.of_state(State.VISITED)}
     cache.make_room(3, spare, rng)
@@ -460,7 +460,7 @@ def test_where_all_rows_have_something_to_tell_segments_leave_at_random():
 
 def test_screening_leaves_out_settled_rows_and_measures_none_twice():
     X, y = table(n=200, d=5)
-    point = StreamedPoint.zero(problem_of(X, y, Hinge(), 1.0), 1.0, 0)
+    point = StreamedPoint.zero(rows_with(X, y, Hinge(), 1.0), 1.0, 0)
     point.weights[0] = np.random.default_rng(0).normal(size=5)
     sweep = new_sweep(point)
     sweep.limit[:] = 0.1

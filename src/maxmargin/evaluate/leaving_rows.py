@@ -1,8 +1,8 @@
 """One sub-problem without each of its rows: short solves on stored kernel values, or plain fits.
 
 The machine of all rows is found once. Rows whose multiplier is zero have its score. A support row's coefficient is
-handed to other rows (`_loops.kernel.pair_steps.expel`), which leaves a feasible point near the answer, and pair steps
-go on.
+handed to other rows, which leaves a feasible point near the answer, and pair steps go on
+(`solvers.kernel.driver.KernelDriver.score_without`).
 
 Where stored values are too coarse for the machine of all rows (`evaluate.stored_kernels`), it is a plain fit, and so is
 every machine without a support row.
@@ -11,11 +11,11 @@ every machine without a support row.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin._loops.kernel.pair_steps import Box, expel, pair_steps
 from maxmargin._types import Labels, RowIndex, Vector
 from maxmargin.backends.threads import run_apart, thread_count
 from maxmargin.evaluate.progress import Tick
@@ -23,18 +23,14 @@ from maxmargin.evaluate.stored_kernels import (
     Answer,
     StoredKernel,
     are_representable,
-    intercept_of,
     is_precise,
     search_settings,
     solved_in_double,
-    tells_intercept,
 )
-from maxmargin.problems import Specification, best_intercept
-from maxmargin.solvers.kernel.whole_ascent import WholeAscent
+from maxmargin.problems import Specification
 
 _BATCH = 32  # support rows that are left out by one job
 _STEPS, _STEPS_A_ROW = 20_000, 20  # for one row left out, after which a plain fit is quicker
-_NEAR = 0.75  # of the tolerance: the rest is for what rounding may add
 
 
 class LeavingOut:
@@ -56,7 +52,8 @@ class LeavingOut:
         """Rows that needed a solve."""
         self._plainly: list[int] = []
         self.problem, self.place = stored.problem(specification, y, sample_weight, np.arange(len(y)))
-        self._ascent = WholeAscent(self.problem, search_settings(self.problem, tol), None)
+        whole = replace(search_settings(self.problem, tol), whole=self.problem.n_rows)
+        self._driver = whole.driver(self.problem)
 
     @property
     def n_plain(self) -> int:
@@ -87,30 +84,28 @@ class LeavingOut:
 
     def _whole(self) -> Answer:
         """The machine of all rows."""
-        ascent, never = self._ascent, np.zeros(1, dtype=np.uint8)
-        ascent.is_for_scores = True
+        driver, never = self._driver, np.zeros(1, dtype=np.uint8)
+        driver.is_for_scores = True
         if are_representable(self.problem):
-            ascent.run(never)
-        if not is_precise(ascent):
+            driver.run(never)
+        if not is_precise(driver):
             return solved_in_double(self.problem, self.tol)
-        ascent.is_for_scores = False  # stored values will do for steps; slopes are formed in double where it matters
-        ascent.run(never)
-        return Answer(ascent.variables.combined(ascent.all.beta), intercept_of(ascent), True)
+        driver.is_for_scores = False  # stored values will do for steps; slopes are formed in double where it matters
+        driver.run(never)
+        return Answer(driver.engine.coefficients(), driver.intercept(), True)
 
     def _matter(self, answer: Answer) -> NDArray[np.bool_]:
         """Rows without which the machine is another: those with a multiplier, and all where the intercept is not told.
 
         Then it is the middle of an interval, and any row may be what ends the interval.
         """
-        whole = self._ascent.all
-        n = len(answer.beta)
-        is_told = tells_intercept(answer.beta, whole.lower[:n], whole.upper[:n])
-        return np.asarray((answer.beta != 0.0) | (self._ascent.variables.is_free and not is_told))
+        variables = self._driver.variables
+        is_told = not variables.is_free or variables.tells_intercept(answer.beta)
+        return np.asarray((answer.beta != 0.0) | (not is_told))
 
     def _own_scores(self, bias: float) -> Vector:
-        """Scores of the rows of the problem; slopes know of an intercept that is not free."""
-        v, n = self._ascent.variables, len(self.place)
-        return np.asarray(self._ascent.all.F[:n] + v.target[:n] + (bias if v.is_free else 0.0))
+        """Scores of the rows of the problem; those of the driver know of an intercept that is not free."""
+        return self._driver.engine.scores() + (bias if self._driver.variables.is_free else 0.0)
 
     def _ticked(self, scores: Vector) -> Vector:
         self.tick(len(scores))
@@ -126,26 +121,5 @@ class LeavingOut:
 
     def _by_short_solve(self, i: int) -> float:
         """The same from the machine of all rows, by pair steps."""
-        ascent, problem = self._ascent, self.problem
-        v, whole = ascent.variables, ascent.all
-        beta, F = whole.beta.copy(), whole.F.copy()
-        lower, upper = whole.lower.copy(), whole.upper.copy()
-        box = Box(lower, upper, whole.tube, whole.ridge, ascent.curvature, whole.group)
-        if expel(ascent.matrix, beta, F, box, i) < 0:  # nothing else has room: begin again from zero
-            beta, F = v.start.copy(), -v.target
-        lower[i], upper[i] = 0.0, 0.0
-        never, slots = np.zeros(1, dtype=np.uint8), np.arange(len(beta))
-        most = _STEPS + _STEPS_A_ROW * len(beta)
-        taken, _, _ = pair_steps(ascent.matrix, slots, beta, F, box, _NEAR * self.tol, most, never)
-        if taken >= most:
-            return self._by_plain_fit(i)
-        score = float(F[i] + v.target[i])
-        if not v.is_free:
-            return score
-        if not tells_intercept(beta, lower, upper):
-            rest = np.delete(np.arange(len(beta)), i)
-            scores, targets, costs = (F + v.target)[rest], problem.targets[rest], problem.costs[rest]
-            return score + float(np.asarray(best_intercept(problem.loss, scores, targets, costs)))
-        rising = F + np.where(beta < upper, np.where(beta >= 0.0, whole.tube, -whole.tube), np.inf)
-        falling = F + np.where(beta > lower, np.where(beta > 0.0, whole.tube, -whole.tube), -np.inf)
-        return score - 0.5 * float(np.min(rising) + np.max(falling))
+        score = self._driver.score_without(i, _STEPS + _STEPS_A_ROW * len(self.place))
+        return self._by_plain_fit(i) if score is None else score

@@ -26,16 +26,14 @@ from maxmargin.certificates.assessment import assess
 from maxmargin.data import count_rows
 from maxmargin.kernels import Kernel
 from maxmargin.losses import ResidualLoss
-from maxmargin.problems import KernelProblem, Specification, Status, best_intercept
+from maxmargin.problems import KernelProblem, Specification, Status
 from maxmargin.problems.kernel import combine_columns
-from maxmargin.solvers.kernel.ascent import Ascent
-from maxmargin.solvers.kernel.automatic import KernelAutomatic
-from maxmargin.solvers.kernel.blocks import Blocks
+from maxmargin.solvers.kernel.automatic import Blocks, KernelAutomatic
+from maxmargin.solvers.kernel.driver import KernelDriver
 from maxmargin.solvers.kernel.values import kernel_matrix, submatrix
 
 _FINE = 1e-3  # of the margin, or of the spread of the targets: an error of scores that a search may have
 _OF_SPREAD = 0.01  # of the spread of scores, which alone decides where all of them are within the margin
-_AWAY = 1e-6  # of a bound: how far from it a coefficient is that is not there by rounding
 _STEPS, _STEPS_A_ROW = 100_000, 100  # of pairs, after which a plain fit, which knows other ways, is quicker
 
 
@@ -107,26 +105,26 @@ def answers(problem: KernelProblem, costs: Sequence[float], tol: float) -> list[
     Coefficients, and errors with them, grow with C. So the largest C for which stored values will do is looked for.
     """
     problems = [replace(problem, C=float(C)) for C in costs]
-    ascents: list[Ascent] = []
+    drivers: list[KernelDriver] = []
     for costly in problems if are_representable(problem) else []:
-        ascent = stored_ascent(costly, tol, ascents[-1] if ascents else None)
-        if ascent.status is not Status.CONVERGED:
+        driver = stored_fit(costly, tol, drivers[-1] if drivers else None)
+        if driver.status is not Status.CONVERGED:
             break
-        ascents.append(ascent)
-    while ascents and not is_precise(ascents[-1]):
-        ascents.pop()
-    single = [Answer(one.variables.combined(one.all.beta), intercept_of(one), True) for one in ascents]
-    return single + [solved_in_double(costly, tol) for costly in problems[len(ascents) :]]
+        drivers.append(driver)
+    while drivers and not is_precise(drivers[-1]):
+        drivers.pop()
+    single = [Answer(one.engine.coefficients(), one.intercept(), True) for one in drivers]
+    return single + [solved_in_double(costly, tol) for costly in problems[len(drivers) :]]
 
 
-def stored_ascent(problem: KernelProblem, tol: float, before: Ascent | None = None) -> Ascent:
+def stored_fit(problem: KernelProblem, tol: float, before: KernelDriver | None = None) -> KernelDriver:
     """Pair steps on stored values, from zero or from the answer of a smaller C."""
-    ascent = search_settings(problem, tol).ascent(problem, None)
-    ascent.is_for_scores = True
+    driver = search_settings(problem, tol).driver(problem)
+    driver.is_for_scores = True
     if before is not None:
-        ascent.go_on_from(before)
-    ascent.run(np.zeros(1, dtype=np.uint8))
-    return ascent
+        driver.begin_near(before)
+    driver.run(np.zeros(1, dtype=np.uint8))
+    return driver
 
 
 def search_settings(problem: KernelProblem, tol: float) -> Blocks:
@@ -134,16 +132,15 @@ def search_settings(problem: KernelProblem, tol: float) -> Blocks:
     return Blocks(tol=tol, max_iter=_STEPS + _STEPS_A_ROW * problem.n_rows)
 
 
-def is_precise(ascent: Ascent) -> bool:
-    """Whether an ascent on stored values came to its end, and their rounding matters little there."""
-    problem, whole = ascent.problem, ascent.all
-    if ascent.status is not Status.CONVERGED:
+def is_precise(driver: KernelDriver) -> bool:
+    """Whether a fit on stored values came to its end, and their rounding matters little there."""
+    problem, tol = driver.problem, driver.settings.tol
+    if driver.status is not Status.CONVERGED:
         return False
-    error, tol = ascent._error(), ascent.settings.tol
+    error = driver.engine.sample_error()
     if isinstance(problem.loss, ResidualLoss):
         return error <= max(_FINE * float(np.std(problem.targets)), tol)
-    spread = float(np.std((whole.F + ascent.variables.target)[: problem.n_rows]))
-    return error <= min(max(_FINE, tol), _OF_SPREAD * spread)
+    return error <= min(max(_FINE, tol), _OF_SPREAD * float(np.std(driver.engine.scores())))
 
 
 def are_representable(problem: KernelProblem) -> bool:
@@ -157,23 +154,3 @@ def solved_in_double(problem: KernelProblem, tol: float) -> Answer:
     found = KernelAutomatic(tol=tol).solve(plain)
     bias = found.bias if found.bias is not None else assess(plain, found.alpha, None, None).bias
     return Answer(plain.coefficients(found.alpha), float(np.asarray(bias)), False)
-
-
-def intercept_of(ascent: Ascent) -> float:
-    """The intercept, as a plain fit chooses it."""
-    v, whole, problem = ascent.variables, ascent.all, ascent.problem
-    if not v.is_free or tells_intercept(whole.beta, whole.lower, whole.upper):
-        return ascent.intercept()
-    scores = (whole.F + v.target - v.ridge * whole.beta)[: problem.n_rows]
-    return float(np.asarray(best_intercept(problem.loss, scores, problem.targets, problem.costs)))
-
-
-def tells_intercept(beta: Vector, lower: Vector, upper: Vector) -> bool:
-    """Whether a coefficient lies between its bounds, which leaves one intercept.
-
-    Where all are at bounds, any point of an interval is best. One of them may be off its bound by rounding, because
-    the bounds of both classes have the same sum up to rounding only (balanced weights), and it would name an end of the
-    interval. A plain fit takes the middle (`problems.intercept`).
-    """
-    away = np.minimum(upper - beta, np.minimum(beta - lower, np.abs(beta)))
-    return bool(np.any(away > _AWAY * np.maximum(np.abs(lower), np.abs(upper))))

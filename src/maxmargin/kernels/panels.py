@@ -251,7 +251,7 @@ class Panels:
 
     def _adder(self, coefficients: Matrix) -> Callable[[NDArray[Any], NDArray[Any], int, Matrix], None]:
         """What adds a tile to the sums of its left rows."""
-        from maxmargin._loops.kernel.sums import gaussian_sums_double, gaussian_sums_single
+        from maxmargin._loops.kernel.tiles import gaussian_sums_double, gaussian_sums_single
 
         if self.form.is_gaussian and coefficients.shape[1] == 1:
             sum_up = gaussian_sums_single if self.dtype == np.float32 else gaussian_sums_double

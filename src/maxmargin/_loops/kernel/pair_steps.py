@@ -21,30 +21,41 @@ Smallest and largest are found first block by block of 64, which vector instruct
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin._loops.compiling import search_loop
 from maxmargin._loops.extremes import larger, smaller
+from maxmargin._types import RowIndex, Vector
+
+Values: TypeAlias = NDArray[Any]
+"""Kernel values, single or double."""
+Flag: TypeAlias = NDArray[np.uint8]
+"""Raised where a loop should stop."""
 
 _BLOCK = 64
-_SINGLE_FLAT = np.float32(1e-12)
-_FLAT = 1e-12
+_LEAST_SINGLE = np.float32(1e-12)
+_LEAST = 1e-12  # curvature that a pair is taken to have
 
 
-class Box(NamedTuple):
+class PairBox(NamedTuple):
     """Bounds, kinks and curvature of the variables of a block."""
 
-    lower: NDArray[np.float64]
-    upper: NDArray[np.float64]
-    tube: NDArray[np.float64]
-    ridge: NDArray[np.float64]
-    curvature: NDArray[np.float64]
+    lower: Vector
+    upper: Vector
+    tube: Vector
+    ridge: Vector
+    curvature: Vector
     """Diagonal of Q, with the ridge."""
-    group: NDArray[np.int64]
+    group: RowIndex
     """Pairs are formed inside groups."""
+
+    def only(self, which: RowIndex) -> PairBox:
+        """Those of some variables."""
+        lower, upper, tube, ridge, curvature = (x[which] for x in self[:-1])
+        return PairBox(lower, upper, tube, ridge, curvature, self.group[which])
 
 
 @search_loop
@@ -64,7 +75,7 @@ def fall_of(beta: float, lower: float, tube: float) -> float:
 
 
 @search_loop
-def _lowest(F: NDArray[np.float64], rise: NDArray[np.float64]) -> int:
+def _lowest(F: Vector, rise: Vector) -> int:
     """Where F + rise is smallest."""
     best, at = np.inf, -1
     for k in range(F.shape[0]):
@@ -76,12 +87,7 @@ def _lowest(F: NDArray[np.float64], rise: NDArray[np.float64]) -> int:
 
 @search_loop
 def _partner(
-    F: NDArray[np.float64],
-    fall: NDArray[np.float64],
-    slope: float,
-    row: NDArray[Any],
-    own: float,
-    curvature: NDArray[np.float32],
+    F: Vector, fall: Vector, slope: float, row: Values, own: float, curvature: NDArray[np.float32]
 ) -> tuple[int, float, float]:
     """The j that promises most when it is lowered while i is raised, the largest violation, and what j promises."""
     n = F.shape[0]
@@ -94,7 +100,7 @@ def _partner(
         f, lowered, q, c = F[start:end], fall[start:end], row[start:end], curvature[start:end]
         for k in range(f.shape[0]):
             apart = larger(np.float32(f[k] + lowered[k] - slope), np.float32(0.0))
-            quadratic = larger(bend + c[k] - np.float32(2.0) * np.float32(q[k]), _SINGLE_FLAT)
+            quadratic = larger(bend + c[k] - np.float32(2.0) * np.float32(q[k]), _LEAST_SINGLE)
             gain = larger(gain, apart * apart / quadratic)
             wide = larger(wide, apart)
         widest = larger(widest, wide)
@@ -105,20 +111,14 @@ def _partner(
     best_gain, at = np.float32(-1.0), -1
     for k in range(best_start, min(best_start + _BLOCK, n)):
         apart = larger(np.float32(F[k] + fall[k] - slope), np.float32(0.0))
-        quadratic = larger(bend + curvature[k] - np.float32(2.0) * np.float32(row[k]), _SINGLE_FLAT)
+        quadratic = larger(bend + curvature[k] - np.float32(2.0) * np.float32(row[k]), _LEAST_SINGLE)
         if apart * apart / quadratic > best_gain:
             best_gain, at = apart * apart / quadratic, k
     return at, np.float64(widest), np.float64(best_gain)
 
 
 @search_loop
-def _follow(
-    F: NDArray[np.float64],
-    rise: NDArray[np.float64],
-    step: float,
-    raised: NDArray[Any],
-    lowered: NDArray[Any],
-) -> int:
+def _update_slopes(F: Vector, rise: Vector, step: float, raised: Values, lowered: Values) -> int:
     """F after a step, and where a rise is now cheapest."""
     n = F.shape[0]
     best, best_start = np.inf, -1
@@ -142,14 +142,7 @@ def _follow(
 
 @search_loop
 def pair_steps(
-    values: NDArray[Any],
-    slots: NDArray[np.int64],
-    beta: NDArray[np.float64],
-    F: NDArray[np.float64],
-    box: Box,
-    tolerance: float,
-    max_steps: int,
-    stop: NDArray[np.uint8],
+    values: Values, slots: RowIndex, beta: Vector, F: Vector, box: PairBox, tolerance: float, max_steps: int, stop: Flag
 ) -> tuple[int, float, int]:
     """Steps until the largest violation is within the tolerance.
 
@@ -190,7 +183,7 @@ def pair_steps(
         if slots[j] < 0:
             return step, violation, j
         raised = values[slots[i]]
-        quadratic = max(box.curvature[i] + box.curvature[j] - 2.0 * np.float64(raised[j]), _FLAT)
+        quadratic = max(box.curvature[i] + box.curvature[j] - 2.0 * np.float64(raised[j]), _LEAST)
         length = (F[j] + fall[own, j] - F[i] - rise[own, i]) / quadratic
         up_to = 0.0 if box.tube[i] > 0.0 and beta[i] < 0.0 else box.upper[i]
         down_to = 0.0 if box.tube[j] > 0.0 and beta[j] > 0.0 else box.lower[j]
@@ -202,14 +195,14 @@ def pair_steps(
             fall[own, k] = fall_of(beta[k], box.lower[k], box.tube[k])
         F[i] += length * box.ridge[i]
         F[j] -= length * box.ridge[j]
-        lowest[0] = _follow(F, rise[0], length, raised, values[slots[j]])
+        lowest[0] = _update_slopes(F, rise[0], length, raised, values[slots[j]])
         for g in range(1, n_groups):
             lowest[g] = _lowest(F, rise[g])
     return max_steps, violation, -1
 
 
 @search_loop
-def expel(values: NDArray[Any], beta: NDArray[np.float64], F: NDArray[np.float64], box: Box, i: int) -> int:
+def expel(values: Values, beta: Vector, F: Vector, box: PairBox, i: int) -> int:
     """Bring beta_i to zero, its coefficient going to whatever variables of its group rise or fall most cheaply.
 
     Returns the number of steps, or -1 where the others have no room for it. The bounds of i itself are not looked at.

@@ -1,78 +1,72 @@
-"""What surrounds the pair steps of a working set: the look at all variables, its matrix, and the change of slopes."""
+"""What surrounds the pair steps of a working set: sums over all variables, its matrix, and the change of slopes."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin._loops.compiling import fast_loop, loop
-from maxmargin._loops.kernel.pair_steps import fall_of, rise_of
+from maxmargin._loops.kernel.pair_steps import Flag, PairBox, Values, fall_of, rise_of
+from maxmargin._types import RowIndex, Vector
 
 
 @loop
-def look(
-    F: NDArray[np.float64],
-    beta: NDArray[np.float64],
-    lower: NDArray[np.float64],
-    upper: NDArray[np.float64],
-    tube: NDArray[np.float64],
-    rising: NDArray[np.float64],
-    falling: NDArray[np.float64],
-) -> tuple[float, float]:
-    """Slopes of raising and of lowering each variable; returns the smallest of the first, the largest of the second."""
-    low, high = np.inf, -np.inf
-    for k in range(len(F)):
-        up = F[k] + rise_of(beta[k], upper[k], tube[k])
-        down = F[k] + fall_of(beta[k], lower[k], tube[k])
-        rising[k], falling[k] = up, down
-        low, high = min(low, up), max(high, down)
-    return low, high
+def extremes(F: Vector, beta: Vector, box: PairBox, rising: Vector, falling: Vector, low: Vector, high: Vector) -> None:
+    """Slopes of raising and of lowering each variable, and of each group the lowest rise and the highest fall."""
+    for group in range(len(low)):
+        smallest, largest = np.inf, -np.inf
+        for k in range(len(F)):
+            if box.group[k] == group:
+                up = F[k] + rise_of(beta[k], box.upper[k], box.tube[k])
+                down = F[k] + fall_of(beta[k], box.lower[k], box.tube[k])
+                rising[k], falling[k] = up, down
+                smallest, largest = min(smallest, up), max(largest, down)
+        low[group], high[group] = smallest, largest
 
 
 @loop
-def gap_terms(
-    F: NDArray[np.float64],
-    beta: NDArray[np.float64],
-    lower: NDArray[np.float64],
-    upper: NDArray[np.float64],
-    tube: NDArray[np.float64],
-    ridge: NDArray[np.float64],
-    b: float,
-) -> tuple[float, float]:
-    """Sums over rows of the loss and of the gap, at the intercept b.
-
-    With g = f + b - t the loss is the largest of -g c - tube |c| - 1/2 ridge c^2 over lower <= c <= upper, and the gap
-    is what beta falls short of it. Every term of the gap is non-negative, so nothing cancels.
-    """
-    losses, gap = 0.0, 0.0
+def terms(
+    F: Vector, beta: Vector, box: PairBox, target: Vector, b: Vector
+) -> tuple[float, float, float, float, float, float, float, float]:
+    """The sums of `solvers.kernel.engine.Terms`. Every term of the gap is non-negative, so nothing cancels."""
+    losses, gap, square, gain, size, squares, steepness, largest = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for k in range(len(F)):
-        g = F[k] - ridge[k] * beta[k] + b
-        beyond = max(-g - tube[k], 0.0) - max(g - tube[k], 0.0)
+        c, lower, upper, tube, ridge = beta[k], box.lower[k], box.upper[k], box.tube[k], box.ridge[k]
+        slope = F[k] - ridge * c
+        g, length = slope + b[box.group[k]], abs(c)
+        beyond = max(-g - tube, 0.0) - max(g - tube, 0.0)
         if beyond == 0.0:
             loss = 0.0
-        elif ridge[k] > 0.0:
-            best = min(max(beyond / ridge[k], lower[k]), upper[k])
-            loss = best * (beyond - 0.5 * ridge[k] * best)
+        elif ridge > 0.0:
+            best = min(max(beyond / ridge, lower), upper)
+            loss = best * (beyond - 0.5 * ridge * best)
         else:
-            loss = beyond * (upper[k] if beyond > 0.0 else lower[k])
+            loss = beyond * (upper if beyond > 0.0 else lower)
+        own = tube * length + 0.5 * ridge * c * c
         losses += loss
-        gap += loss + g * beta[k] + tube[k] * abs(beta[k]) + 0.5 * ridge[k] * beta[k] * beta[k]
-    return losses, gap
+        gap += loss + g * c + own
+        square += c * (slope + target[k])
+        gain += target[k] * c - own
+        size += length
+        squares += c * c
+        if c != 0.0:
+            bound = max(-lower, upper)
+            steepness += bound if np.isfinite(bound) else length
+        largest = max(largest, abs(F[k]))
+    return losses, gap, square, gain, size, squares, steepness, largest
 
 
 @loop
 def gather(
-    kept: NDArray[Any],
-    slots: NDArray[np.int64],
-    columns: NDArray[np.int64],
-    order: NDArray[np.int64],
-    targets: NDArray[np.int64],
+    kept: Values,
+    slots: RowIndex,
+    columns: RowIndex,
+    order: RowIndex,
+    targets: RowIndex,
     start: int,
     end: int,
-    stop: NDArray[np.uint8],
-    Q: NDArray[Any],
+    stop: Flag,
+    Q: Values,
 ) -> None:
     """Row `targets[k]` of Q from kept row `slots[k]`, in the given columns of it, for k from start to end - 1.
 
@@ -85,13 +79,7 @@ def gather(
 
 
 @loop
-def pick(
-    matrix: NDArray[Any],
-    rows: NDArray[np.int64],
-    columns: NDArray[np.uint32],
-    places: NDArray[np.int64],
-    out: NDArray[Any],
-) -> None:
+def pick(matrix: Values, rows: RowIndex, columns: NDArray[np.uint32], places: RowIndex, out: Values) -> None:
     """Some rows and columns of a matrix, row k into row `places[k]` of `out`."""
     for k in range(len(rows)):
         row, line = matrix[rows[k]], out[places[k]]
@@ -100,7 +88,7 @@ def pick(
 
 
 @loop
-def mirror(Q: NDArray[Any], fresh: NDArray[np.int64], start: int, end: int, stop: NDArray[np.uint8]) -> None:
+def mirror(Q: Values, fresh: RowIndex, start: int, end: int, stop: Flag) -> None:
     """Columns `fresh` of a symmetric matrix from its rows `fresh`, in rows start to end - 1; a small tile at a time."""
     for top in range(start, end, 32):
         bottom = min(top + 32, end)
@@ -113,15 +101,7 @@ def mirror(Q: NDArray[Any], fresh: NDArray[np.int64], start: int, end: int, stop
 
 
 @fast_loop
-def add_rows(
-    values: NDArray[Any],
-    slots: NDArray[np.int64],
-    steps: NDArray[np.float64],
-    start: int,
-    end: int,
-    stop: NDArray[np.uint8],
-    change: NDArray[np.float64],
-) -> None:
+def add_rows(values: Values, slots: RowIndex, steps: Vector, start: int, end: int, stop: Flag, change: Vector) -> None:
     """change_j += sum_p steps_p values[slots_p, j] for columns start to end - 1, four rows at a time."""
     n = len(slots)
     for first in range(start, end, 1024):

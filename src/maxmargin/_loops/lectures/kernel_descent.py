@@ -9,6 +9,8 @@ curvature of the parabola are
 
 and the best value is soft(alpha_i - G_i / q_i, absolute_i / q_i), clipped to the box. A change of alpha_i by delta is
 a change of all scores, f += s_i delta K_i: a step that moves costs O(n), one that does not costs nothing.
+
+L4's update of one coefficient at a time, for kernel regression, is a step of gradient descent on a row instead.
 """
 
 from __future__ import annotations
@@ -94,3 +96,16 @@ def descent_pass(
         alpha[i] = new
         moved += 1
     return moved, total
+
+
+@fast_loop
+def update_one_at_a_time(
+    K: Vector, right: Vector, diagonal: Vector, rates: Vector, order: RowIndex, beta: Vector
+) -> None:
+    """beta_i <- beta_i + rate_i (t_i - sum_j K_ij beta_j - diagonal_i beta_i) for the rows i of `order`, in place."""
+    n = len(beta)
+    for i in order:
+        score = 0.0
+        for j in range(n):
+            score += K[i, j] * beta[j]
+        beta[i] += rates[i] * (right[i] - score - diagonal[i] * beta[i])

@@ -25,7 +25,7 @@ from maxmargin._types import Matrix, RowIndex, Vector
 _ROUNDOFF = 2.0**-52
 
 
-class Examples(NamedTuple):
+class PairRows(NamedTuple):
     """Labels, costs C_i and k(x_i, x_i) of the rows."""
 
     y: Vector
@@ -71,7 +71,7 @@ def simple_pass(
     second_places: RowIndex,
     order: RowIndex,
     partners: RowIndex,
-    rows: Examples,
+    rows: PairRows,
     tol: float,
     b: float,
     alpha: Vector,

@@ -6,6 +6,7 @@
     hinge                       target = y, beta between 0 and y C
     epsilon-insensitive         target = y, beta between -C and C, tube = epsilon
     squared hinge and tube      the same without an upper bound, ridge = 1 / (2 C)
+    any other loss              whatever its `dual_box` says
 
     free intercept              the sum of all beta is 0
     augmented intercept         no sum is fixed; the kernel is k + s^2
@@ -31,14 +32,19 @@ of the tube) that nu stands for:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from maxmargin._types import RowIndex, Vector
 from maxmargin.errors import ParameterError
-from maxmargin.losses import ResidualLoss
-from maxmargin.problems import KernelProblem
+from maxmargin.losses import DualBox, ResidualLoss
+from maxmargin.problems import KernelProblem, Solution
+from maxmargin.solvers.kernel.kernel_solver import is_definite
+
+_ROUNDOFF = float(np.finfo(np.float64).eps)
+_AWAY = 1e-6  # of a bound: how far from it a coefficient is that is not there by rounding
 
 
 @dataclass(frozen=True)
@@ -52,19 +58,15 @@ class Variables:
     ridge: Vector
     start: Vector
     """A feasible point."""
-    groups: tuple[RowIndex, ...]
-    """Variables whose sum is kept; pairs are formed inside."""
+    group: RowIndex
+    """The sum over each group is kept; pairs are formed inside."""
     rows: RowIndex
-    """The row that each variable belongs to; -1 for the row of zeros."""
+    """The row that each variable belongs to; -1 for the row of zeros, which is the last."""
+    n_groups: int = 1
     constant: float = 0.0
     """What the intercept adds to every kernel value."""
     is_free: bool = True
     """Whether each group has an intercept of its own."""
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return int(self.rows.max(initial=-1)) + 1
 
     @classmethod
     def of(cls, problem: KernelProblem) -> Variables:
@@ -88,40 +90,73 @@ class Variables:
             tube=box.absolute,
             ridge=box.diagonal,
             start=np.zeros(n),
-            groups=(np.arange(n),),
+            group=np.zeros(n, dtype=np.int64),
             rows=np.arange(n),
         )
         return variables if problem.intercept.is_free else variables._with_row_of_zeros(problem.intercept.scale)
 
     def _with_row_of_zeros(self, scale: float) -> Variables:
-        n = len(self.lower)
-        return Variables(
-            lower=np.append(self.lower, -np.inf),
-            upper=np.append(self.upper, np.inf),
-            target=np.append(self.target, 0.0),
-            tube=np.append(self.tube, 0.0),
-            ridge=np.append(self.ridge, 0.0),
-            start=np.append(self.start, 0.0),
-            groups=(np.arange(n + 1),),
-            rows=np.append(self.rows, -1),
-            constant=scale**2,
-            is_free=False,
-        )
+        more = {"lower": -np.inf, "upper": np.inf, "target": 0.0, "tube": 0.0, "ridge": 0.0, "start": 0.0}
+        more |= {"group": 0, "rows": -1}
+        longer: dict[str, Any] = {name: np.append(getattr(self, name), value) for name, value in more.items()}
+        return replace(self, **longer, constant=scale**2, is_free=False)
 
     def combined(self, beta: Vector) -> Vector:
         """Coefficients of the rows."""
         given = self.rows >= 0
-        sums: Vector = np.bincount(self.rows[given], weights=beta[given], minlength=self.n_rows).astype(np.float64)
-        return sums
+        n_rows = int(self.rows.max(initial=-1)) + 1
+        return np.bincount(self.rows[given], weights=beta[given], minlength=n_rows).astype(np.float64)
+
+    def beginning(self, problem: KernelProblem, start: Solution | None) -> Vector:
+        """The coefficients of a start, within bounds and balanced; a feasible point without one, or with nu."""
+        if start is None or problem.nu is not None:
+            return self.start.copy()
+        n = len(start.alpha)
+        beta = np.clip(problem.coefficients(start.alpha), self.lower[:n], self.upper[:n])
+        if not self.is_free:
+            return np.append(beta, 0.0)
+        # The heavier side gives way, which no bound forbids.
+        positive, negative = float(np.sum(beta[beta > 0.0])), -float(np.sum(beta[beta < 0.0]))
+        light = min(positive, negative)
+        if abs(positive - negative) <= 64.0 * _ROUNDOFF * light:
+            return np.asarray(beta)  # balanced up to rounding: scaling would only move multipliers off their bounds
+        scale = np.where(beta > 0.0, light / (positive or 1.0), light / (negative or 1.0))
+        return np.asarray(beta * scale)
+
+    def tells_intercept(self, beta: Vector) -> bool:
+        """Whether a coefficient lies between its bounds, which leaves one intercept.
+
+        Where all are at bounds, any point of an interval is best. One of them may be off its bound by rounding, because
+        the bounds of both classes have the same sum up to rounding only (balanced weights), and it would name an end of
+        the interval. A certificate takes the middle (`problems.intercept`).
+        """
+        n = len(beta)
+        lower, upper = self.lower[:n], self.upper[:n]
+        reach = _AWAY * np.maximum(np.abs(lower), np.abs(upper))
+        away = np.minimum(upper - beta, np.minimum(beta - lower, np.abs(beta)))
+        return bool(np.any(away > np.where(np.isfinite(reach), reach, 0.0)))
+
+
+def box_with_maximum(solver: str, problem: KernelProblem) -> DualBox:
+    """The bounds of a dual that has a maximum; of a loss whose multipliers have none it may not."""
+    box = problem.loss.dual_box(problem.costs)
+    assert box is not None  # the solver takes the loss
+    if np.any(np.isinf(box.upper)) and not is_definite(problem):
+        raise ParameterError(
+            f"solver={solver!r} needs a kernel matrix without negative eigenvalues for the {problem.loss.name} loss, "
+            f"whose multipliers have no bounds: the dual of {problem.objective} may have no maximum. Use the "
+            "hinge or the epsilon-insensitive loss, or another kernel. See `maxmargin.kernels.mercer_check`."
+        )
+    return box
 
 
 def _with_nu(problem: KernelProblem, nu: float) -> Variables:
     """The variables of a machine with nu; its start fills the first rows of each group up to their bounds."""
-    y, weight = problem.targets, problem.source.weight
+    y, weight, n = problem.targets, problem.source.weight, problem.n_rows
     total = nu * float(np.sum(weight))
-    zero = np.zeros(problem.n_rows)
+    zero = np.zeros(n)
     if isinstance(problem.loss, ResidualLoss):
-        bound, n = problem.costs, problem.n_rows
+        bound = problem.costs
         half = _filled(bound, 0.5 * problem.C * total)
         return Variables(
             lower=np.concatenate([zero, -bound]),
@@ -130,12 +165,14 @@ def _with_nu(problem: KernelProblem, nu: float) -> Variables:
             tube=np.zeros(2 * n),
             ridge=np.zeros(2 * n),
             start=np.concatenate([half, -half]),
-            groups=(np.arange(n), np.arange(n, 2 * n)),
-            rows=np.concatenate([np.arange(n), np.arange(n)]),
+            group=np.repeat([0, 1], n),
+            rows=np.tile(np.arange(n), 2),
+            n_groups=2,
         )
-    start, groups = zero.copy(), []
-    share = 0.5 * total if problem.intercept.is_free else total
-    for sign in (1.0, -1.0) if problem.intercept.is_free else (1.0,):
+    start, group = zero.copy(), np.zeros(n, dtype=np.int64)
+    signs = (1.0, -1.0) if problem.intercept.is_free else (1.0,)
+    share = total / len(signs)
+    for number, sign in enumerate(signs):
         members = np.flatnonzero(y == sign)
         most = float(np.sum(weight[members]))
         if share > most * (1.0 + 1e-12):
@@ -145,7 +182,7 @@ def _with_nu(problem: KernelProblem, nu: float) -> Variables:
                 f"{nu * most / share:.6g}."
             )
         start[members] = sign * _filled(weight[members], share)
-        groups.append(members)
+        group[members] = number
     return Variables(
         lower=np.minimum(0.0, y * weight),
         upper=np.maximum(0.0, y * weight),
@@ -153,8 +190,9 @@ def _with_nu(problem: KernelProblem, nu: float) -> Variables:
         tube=zero,
         ridge=zero,
         start=start,
-        groups=tuple(groups),
-        rows=np.arange(problem.n_rows),
+        group=group,
+        rows=np.arange(n),
+        n_groups=len(signs),
     )
 
 

@@ -5,8 +5,14 @@
 closed-form            L L' = M, then beta = L'^-1 L^-1 t; 8 n^2 bytes and n^3 / 3 steps
 conjugate-gradients    each step one product K~ p by tiles; preconditioned by a factor of some rows
 
-Both end with the same rounds (`solvers.kernel.rounds`). Where alpha is so small that rounding leaves M without a
-factor, what is missing is added to its diagonal, and the rounds make good for it.
+Both end with the same rounds, given products with M and an approximate inverse G of it:
+
+    rho = t - M beta        p = G rho + (a multiple of the last p)        beta <- beta + p (rho' p) / (p' M p)
+
+These are conjugate gradients, preconditioned by G. With G from the factor of M itself one round is the closed form, and
+the next ones are iterative refinement: `refine` goes on until rounding stops it. With G from some rows only, and
+products that cost a pass over the kernel matrix, `descend` stops at the tolerance. Where alpha is so small that
+rounding leaves M without a factor, what is missing is added to its diagonal, and the rounds make good for it.
 
 With alpha = 0 and a free intercept, H' K H has the null vector c, the weights of the rows. A multiple of c c' is added
 to it: since c' t = 0, c' beta is then zero at the solution, and nothing else has changed.
@@ -16,35 +22,55 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import ClassVar, Literal, TypeAlias, get_args
+from typing import ClassVar, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
+from maxmargin._types import Vector
 from maxmargin.backends.threads import one_blas_thread, thread_count
 from maxmargin.errors import ParameterError
 from maxmargin.losses import Squared
-from maxmargin.problems import KernelProblem, Problem, Solution, Status
+from maxmargin.problems import History, KernelProblem, Problem, ProblemKind, Solution, Status
 from maxmargin.solvers.common.solver import Solver
-from maxmargin.solvers.kernel.equations import KernelEquations
+from maxmargin.solvers.kernel.equations import KernelEquations, Values
 from maxmargin.solvers.kernel.factor import KernelFactor, NotPositiveError, NystroemFactor, TimeIsUpError
-from maxmargin.solvers.kernel.rounds import Rounds
 
 Method: TypeAlias = Literal["auto", "closed-form", "conjugate-gradients"]
+LinearMap: TypeAlias = Callable[[Vector], Vector]
 
 DEFAULT_MEMORY = 2_000_000_000  # bytes
 _FEW_ROWS = 1000
 _MAX_CHOSEN = 1000  # rows of the preconditioner
 _HOPELESS = 1e-3  # relative gap of a closed form that has nothing to do with the answer
 _EPSILON = float(np.finfo(np.float64).eps)
+_REFINEMENTS = 12
+_CHECK_EVERY = 50  # steps after which what is missing is computed afresh
+_SAFE = 0.5  # share of the tolerance at which to stop, because the certificate computes it all again
+_HAIR = 1e-12  # relative difference of primal values that says nothing
 
 
-def check_solvable(problem: Problem, name: str, *, interpolate: bool) -> KernelProblem:
-    """Refuse what is not least squares with a kernel."""
-    if not isinstance(problem, KernelProblem) or not (interpolate or isinstance(problem.loss, Squared)):
-        raise ParameterError(f"solver={name!r} is for the squared loss with a kernel, not for: {problem.objective}.")
-    return problem
+class KernelSquaresSolver(Solver):
+    """A solver of least squares with a kernel."""
+
+    interpolate: bool
+    """Whether the function goes through all targets, where the loss does not matter."""
+
+    def takes(self, problem: ProblemKind) -> bool:
+        """Whether it is least squares with a kernel."""
+        return problem.kernel is not None and (self.interpolate or isinstance(problem.loss, Squared))
+
+    def refusal(self, problem: ProblemKind) -> str:
+        """What it says to a problem that it does not take."""
+        return f"solver={self.name!r} is for the squared loss with a kernel, not for: {problem.objective}."
+
+    def checked(self, problem: Problem) -> KernelProblem:
+        """The problem, if the solver takes it."""
+        self.check(problem)
+        assert isinstance(problem, KernelProblem)
+        return problem
 
 
 def check_fits(n_rows: int, memory: int | None, name: str) -> None:
@@ -64,7 +90,7 @@ def blas_threads(n_rows: int, n_jobs: int | None) -> AbstractContextManager[None
 
 
 @dataclass(frozen=True)
-class KernelLeastSquares(Solver):
+class KernelLeastSquares(KernelSquaresSolver):
     """The equations of kernel least squares, solved until rounding stops it; `max_iter` bounds conjugate gradients.
 
     interpolate puts alpha = 0: the flattest function through all targets. memory, in bytes, is for the kernel matrix or
@@ -83,7 +109,7 @@ class KernelLeastSquares(Solver):
         if self.method not in get_args(Method):
             known = ", ".join(map(repr, get_args(Method)))
             raise ParameterError(f"method must be one of {known}, got method={self.method!r}.")
-        kernel_problem = check_solvable(problem, self.name, interpolate=self.interpolate)
+        kernel_problem = self.checked(problem)
         end = math.inf if self.max_seconds is None else time.perf_counter() + self.max_seconds
         method = self._method(problem.n_rows)
         rounds = Rounds(KernelEquations(kernel_problem, interpolate=self.interpolate), end)
@@ -161,6 +187,106 @@ class KernelLeastSquares(Solver):
         except NotPositiveError:
             raise _not_a_kernel(rounds.equations) from None
         return rounds.descend(inverse, self.tol, self.max_iter)
+
+
+class Rounds:
+    """Rounds of corrections; the best point seen is kept, whatever interrupts them."""
+
+    def __init__(self, equations: KernelEquations, end: float):
+        self.equations, self.end = equations, end
+        self.history = History()
+        self.best = np.zeros_like(equations.right)
+        self._best_primal = self._best_violation = self.relative_gap = math.inf
+
+    def take(self, beta: Vector, product: LinearMap) -> Vector:
+        """What is missing at beta, computed afresh; the point is recorded."""
+        missing = self.equations.right - product(beta) - self.equations.diagonal * beta
+        self._keep(beta, missing)
+        return missing
+
+    def _keep(self, beta: Vector, missing: Vector) -> Values:
+        values = self.equations.values(beta, missing)
+        self.history.record(self.equations.n_products, values.primal, values.dual)
+        if self._is_better(values):
+            self.best, self._best_primal, self._best_violation = beta.copy(), values.primal, values.violation
+            self.relative_gap = values.relative_gap
+        return values
+
+    def _is_better(self, values: Values) -> bool:
+        """The better model first; among models that are equal up to rounding, the one with the better multipliers."""
+        hair = _HAIR * abs(values.primal)
+        # Without a penalty each point has a primal value of its own, with its own cost of missing a target.
+        same = self.equations.alpha == 0.0 or abs(values.primal - self._best_primal) <= hair
+        return values.violation < self._best_violation if same else values.primal < self._best_primal
+
+    def refine(self, inverse: LinearMap, product: LinearMap) -> Status:
+        """Correct, with what is missing computed afresh in each round, until that no longer helps."""
+        beta, direction = np.zeros_like(self.best), None
+        missing = self.take(beta, product)
+        for _ in range(_REFINEMENTS):
+            before = self._best_violation
+            step = _step(missing, inverse(missing), direction, lambda p: product(p) + self.equations.diagonal * p)
+            if step is None:
+                break
+            direction = step
+            beta = beta + step.length * step.along
+            missing = self.take(beta, product)
+            if time.perf_counter() > self.end:
+                return Status.BUDGET
+            if not self._best_violation <= 0.5 * before:
+                break
+        return Status.CONVERGED
+
+    def descend(self, inverse: LinearMap, tol: float, max_iter: int | None) -> Status:
+        """Conjugate gradients to the tolerance, with products by tiles."""
+        equations, direction = self.equations, None
+        beta, missing = np.zeros_like(self.best), self.equations.right
+        n_steps, last_fresh, stalls = 0, math.inf, 0
+        while max_iter is None or n_steps < max_iter:
+            if time.perf_counter() > self.end:
+                return Status.BUDGET
+            step = _step(missing, inverse(missing), direction, lambda p: equations.product(p) + equations.diagonal * p)
+            if step is None:
+                return Status.CONVERGED
+            direction = step
+            beta = beta + step.length * step.along
+            missing = missing - step.length * step.image
+            n_steps += 1
+            values = self._keep(beta, missing)
+            if values.within(_SAFE * tol) or n_steps % _CHECK_EVERY == 0:
+                self._best_primal = self._best_violation = math.inf  # what is computed afresh counts
+                missing = self.take(beta, equations.product)
+                if equations.values(beta, missing).within(_SAFE * tol):
+                    return Status.CONVERGED
+                stalls = stalls + 1 if self._best_violation > 0.9 * last_fresh else 0
+                if stalls >= 3:
+                    return Status.STALLED
+                last_fresh = min(last_fresh, self._best_violation)
+        return Status.BUDGET
+
+
+class _Step(NamedTuple):
+    """One step of conjugate gradients."""
+
+    along: Vector
+    image: Vector
+    """M times the direction."""
+    length: float
+
+
+def _step(missing: Vector, corrected: Vector, last: _Step | None, product: LinearMap) -> _Step | None:
+    """The next step, or None where nothing is left to correct."""
+    if not float(missing @ corrected) > 0.0:
+        return None
+    along = corrected
+    if last is not None:
+        # The direction is made conjugate to the last one by what M does to it: this stands rounding in the inverse.
+        along = corrected - (float(corrected @ last.image) / float(last.along @ last.image)) * last.along
+    image = product(along)
+    curvature = float(along @ image)
+    if not curvature > 0.0:
+        return None
+    return _Step(along, image, float(missing @ along) / curvature)
 
 
 def _factor_with_help(factor: KernelFactor, equations: KernelEquations, end: float) -> None:

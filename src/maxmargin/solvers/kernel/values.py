@@ -1,4 +1,4 @@
-"""Kernel values as a working-set method wants them: squares of some rows, and the change of scores.
+"""Kernel values in single precision: squares of some rows, the change of scores, and matrices that several fits share.
 
     square     k(x_i, x_j) among the rows of a working set, stored, because pair steps read them again and again
     change     sum_j step_j k(x_i, x_j) of every row i, for the rows j whose coefficient moved: each value is used
@@ -9,14 +9,23 @@ coefficient moves.
 
 A kernel that has no fast form may be anybody's function, and slow. Its values are stored once and for all where they
 fit, and else asked for again. So are those of rows with many entries, if the rows are few.
+
+Inside `sharing` a problem with the same kernel on rows of the same X is given its part of one matrix of all rows, which
+is formed when first asked for: that of a path over C.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from maxmargin._loops.kernel.working_sets import add_rows, gather, mirror, pick
 from maxmargin._types import RowIndex, Rows, Vector
@@ -32,10 +41,13 @@ _BRIEF_VALUES = 500_000  # kernel values that one thread adds up before another 
 _COSTLY = 100  # entries of a row from which computing a value takes much longer than reading it
 _FEW_ROWS = 8192
 _CHUNK_VALUES = 1 << 22  # of an unknown kernel, asked for at a time
+_LARGEST = 1 << 30  # bytes of a shared matrix where nobody says more
+
+Single = NDArray[np.float32]
 
 
 class KernelValues:
-    """Kernel values between the used rows of a problem, in single precision."""
+    """Kernel values between the used rows of a problem."""
 
     def __init__(self, problem: KernelProblem, budget: int, *, shifted: bool = False):
         self.problem, self.n_rows = problem, problem.n_rows
@@ -53,28 +65,20 @@ class KernelValues:
         return 2.0 * self._panels.halves.astype(np.float64)
 
     def ready(self, rows: RowIndex) -> Panels | None:
-        """The given rows, ready to meet others."""
+        """The given rows, ready to meet others; None where values are stored, or asked of the kernel itself."""
         return None if self._panels is None or self.is_stored else self._panels.only(rows)
 
-    def fill_ready(
-        self, rows: RowIndex, ready: Panels | None, columns: RowIndex, out: NDArray[np.float32], places: RowIndex
+    def fill(
+        self, rows: RowIndex, columns: RowIndex, out: Single, places: RowIndex, ready: Panels | None = None
     ) -> None:
-        """`fill` for columns that were made ready."""
-        if self._panels is None or ready is None:
-            self.fill(rows, columns, out, places)
-        else:
-            ready.fill(self._panels.own.part(rows), out, places)
-
-    def fill(self, rows: RowIndex, columns: RowIndex, out: NDArray[np.float32], places: RowIndex) -> None:
-        """k(x_i, x_j) for i in `rows` and j in `columns`, into the rows `places` of `out`."""
-        if self._panels is not None and not self.is_stored:
-            self._panels.only(columns).fill(self._panels.own.part(rows), out, places)
-            return
+        """k(x_i, x_j) for i in `rows` and j in `columns`, which may be ready, into the rows `places` of `out`."""
         if self.is_stored:
             pick(self.matrix, rows, columns.astype(np.uint32), places, out)
-            return
-        for part in self._chunks(rows):
-            out[places[part], : len(columns)] = self.problem.kernel_rows(rows[part])[:, columns]
+        elif self._panels is not None:
+            (ready or self._panels.only(columns)).fill(self._panels.own.part(rows), out, places)
+        else:
+            for part in self._chunks(rows):
+                out[places[part], : len(columns)] = self.problem.kernel_rows(rows[part])[:, columns]
 
     def change(
         self, rows: RowIndex, steps: Vector, among: RowIndex | None = None, ready: Panels | None = None
@@ -85,18 +89,14 @@ class KernelValues:
             return self._panels.only(rows).combine(left, steps[:, None])[:, 0]
         total = np.zeros(self.n_rows)
         if self.is_stored:
-            over_ranges(
-                lambda start, end, stop: add_rows(self.matrix, rows, steps, start, end, stop, total),
-                self.n_rows,
-                brief=True,
-            )
+            _add_side_by_side(self.matrix, rows, steps, total)
         else:
             for part in self._chunks(rows):
                 total += steps[part] @ self.problem.kernel_rows(rows[part])
         return total if among is None else total[among]
 
     @cached_property
-    def matrix(self) -> NDArray[np.float32]:
+    def matrix(self) -> Single:
         """All values, where they are stored."""
         if self.problem.stored is not None:
             return self.problem.stored
@@ -109,42 +109,14 @@ class KernelValues:
             matrix[part] = self.problem.kernel_rows(every[part])
         return matrix
 
-    def _chunks(self, rows: RowIndex) -> list[slice]:
-        step = max(1, _CHUNK_VALUES // self.n_rows)
-        return [slice(first, first + step) for first in range(0, len(rows), step)]
-
-
-def kernel_matrix(kernel: Kernel, X: Rows) -> NDArray[np.float32]:
-    """k(x_i, x_j) of all rows, in single precision."""
-    n = count_rows(X)
-    matrix = np.empty((n, n), dtype=np.float32)
-    panels = Panels.of(kernel, X, single=True) if kernel.on == "vectors" else None
-    if panels is not None:
-        panels.fill_own(matrix)
-        return matrix
-    every = np.arange(n)
-    step = max(1, _CHUNK_VALUES // n)
-    for first in range(0, n, step):
-        part = every[first : first + step]
-        matrix[part] = kernel.columns(X[part] if hasattr(X, "shape") else [X[i] for i in part], X, every)
-    return matrix
-
-
-def submatrix(matrix: NDArray[np.float32], rows: RowIndex, columns: RowIndex, name: str = "") -> NDArray[np.float32]:
-    """Some rows and columns of a matrix; NumPy's way to say that is several times slower.
-
-    A name says that they may lie where those of the same name lay before (`backends.scratch`).
-    """
-    size = len(rows) * len(columns)
-    out = (scratch(name, size) if name else np.empty(size, dtype=np.float32)).reshape(len(rows), len(columns))
-    pick(matrix, rows, columns.astype(np.uint32), np.arange(len(rows)), out)
-    return out
+    def _chunks(self, rows: RowIndex) -> Iterator[slice]:
+        return _chunks(len(rows), self.n_rows)
 
 
 class ActiveRows:
     """Some rows, and kernel rows among them: of those that moved several times."""
 
-    def __init__(self, values: KernelValues, rows: RowIndex, buffer: NDArray[np.float32]):
+    def __init__(self, values: KernelValues, rows: RowIndex, buffer: Single):
         n = len(rows)
         self.rows = rows
         capacity = min(n, len(buffer) // n)
@@ -165,18 +137,10 @@ class ActiveRows:
         is_kept[wanted[: len(self._kept) - self._filled]] = True
         if not np.all(is_kept):
             F += self._values.change(self.rows[places[~is_kept]], steps[~is_kept], self.rows, self._ready)
-        if not np.any(is_kept):
-            return
-        slots, others = self._slots(places[is_kept]), steps[is_kept]
-        n_jobs = 1 if len(slots) * len(F) < _BRIEF_VALUES else None
-        over_ranges(
-            lambda start, end, stop: add_rows(self._kept, slots, others, start, end, stop, F),
-            len(F),
-            n_jobs,
-            brief=True,
-        )
+        if np.any(is_kept):
+            _add_side_by_side(self._kept, self._slots(places[is_kept]), steps[is_kept], F, _BRIEF_VALUES)
 
-    def fill_square(self, places: RowIndex, fresh: RowIndex, Q: NDArray[np.float32]) -> None:
+    def fill_square(self, places: RowIndex, fresh: RowIndex, Q: Single) -> None:
         """Rows and columns `fresh` of the kernel matrix Q among the active rows at the given places."""
         slots = self._slot_of[places[fresh]]
         present = slots >= 0
@@ -198,7 +162,99 @@ class ActiveRows:
         missing = places[self._slot_of[places] < 0]
         if len(missing):
             slots = np.arange(self._filled, self._filled + len(missing))
-            self._values.fill_ready(self.rows[missing], self._ready, self.rows, self._kept, slots)
+            self._values.fill(self.rows[missing], self.rows, self._kept, slots, self._ready)
             self._slot_of[missing] = slots
             self._filled += len(missing)
         return self._slot_of[places]
+
+
+def _add_side_by_side(values: Single, slots: RowIndex, steps: Vector, total: Vector, brief: int = 0) -> None:
+    """total_j += sum_p steps_p values[slots_p, j]; threads share the columns, where the values are not so few."""
+    n_jobs = 1 if len(slots) * len(total) < brief else None
+    over_ranges(
+        lambda start, end, stop: add_rows(values, slots, steps, start, end, stop, total),
+        len(total),
+        n_jobs,
+        brief=True,
+    )
+
+
+def _chunks(n_rows: int, n_columns: int) -> Iterator[slice]:
+    """Rows of which an unknown kernel is asked at a time."""
+    step = max(1, _CHUNK_VALUES // n_columns)
+    return (slice(first, first + step) for first in range(0, n_rows, step))
+
+
+# Matrices that are shared ---------------------------------------------------------------------------------------------
+
+
+def kernel_matrix(kernel: Kernel, X: Rows) -> Single:
+    """k(x_i, x_j) of all rows."""
+    n = count_rows(X)
+    matrix = np.empty((n, n), dtype=np.float32)
+    panels = Panels.of(kernel, X, single=True) if kernel.on == "vectors" else None
+    if panels is not None:
+        panels.fill_own(matrix)
+        return matrix
+    every = np.arange(n)
+    for part in _chunks(n, n):
+        matrix[part] = kernel.columns(X[part] if hasattr(X, "shape") else [X[i] for i in every[part]], X, every)
+    return matrix
+
+
+def submatrix(matrix: Single, rows: RowIndex, columns: RowIndex, name: str = "") -> Single:
+    """Some rows and columns of a matrix; NumPy's way to say that is several times slower.
+
+    A name says that they may lie where those of the same name lay before (`backends.scratch`).
+    """
+    size = len(rows) * len(columns)
+    out = (scratch(name, size) if name else np.empty(size, dtype=np.float32)).reshape(len(rows), len(columns))
+    pick(matrix, rows, columns.astype(np.uint32), np.arange(len(rows)), out)
+    return out
+
+
+class _SharedMatrix:
+    def __init__(self, kernel: Kernel, X: Rows):
+        self.kernel, self.X = kernel, X
+
+    @cached_property
+    def values(self) -> Single:
+        return kernel_matrix(self.kernel, self.X)
+
+
+_shared: ContextVar[_SharedMatrix | None] = ContextVar("shared", default=None)
+
+
+@contextmanager
+def sharing(kernel: Kernel, X: Rows, memory: int | None) -> Iterator[None]:
+    """Let fits inside the block share the kernel matrix of X, if it fits the memory."""
+    fits = 4 * count_rows(X) ** 2 <= (memory or _LARGEST)
+    token = _shared.set(_SharedMatrix(kernel, X) if fits else None)
+    try:
+        yield
+    finally:
+        _shared.reset(token)
+
+
+def with_shared_values(problem: KernelProblem) -> KernelProblem:
+    """The problem, with its part of the shared matrix where there is one for it."""
+    shared = _shared.get()
+    if shared is None or problem.stored is not None or shared.kernel != problem.kernel:
+        return problem
+    if not _are_same(shared.X, problem.source.X):
+        return problem
+    rows = problem.source.rows
+    return replace(problem, stored=shared.values if rows is None else submatrix(shared.values, rows, rows))
+
+
+def _are_same(A: Rows, B: Rows) -> bool:
+    """Whether two sets of rows are the same numbers in the same memory."""
+    if A is B:
+        return True
+    if not hasattr(A, "shape") or not hasattr(B, "shape") or A.shape != B.shape:
+        return False
+    left: Any = A.data if sparse.issparse(A) else A
+    right: Any = B.data if sparse.issparse(B) else B
+    if not isinstance(left, np.ndarray) or not isinstance(right, np.ndarray) or left.dtype != right.dtype:
+        return False
+    return left.ctypes.data == right.ctypes.data and left.strides == right.strides

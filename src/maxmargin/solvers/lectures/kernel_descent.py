@@ -26,19 +26,16 @@ from typing import ClassVar
 import numpy as np
 
 from maxmargin.backends.threads import StopFlag
-from maxmargin.errors import ParameterError
 from maxmargin.losses import DualBox
-from maxmargin.problems import KernelProblem, Problem, Solution
-from maxmargin.solvers.common.solver import Solver
-from maxmargin.solvers.kernel.suited import checked_kernel_problem, is_definite
-from maxmargin.solvers.lectures.kernel_ascent import Ascent, own_terms
-from maxmargin.solvers.lectures.kernel_look import Look
-from maxmargin.solvers.lectures.matrix_tiles import MATRIX_BYTES
+from maxmargin.problems import KernelProblem, Problem, ProblemKind, Solution
+from maxmargin.solvers.kernel.dual_variables import box_with_maximum
+from maxmargin.solvers.kernel.kernel_solver import KernelSolver, is_soft
+from maxmargin.solvers.lectures.kernel_ascent import MATRIX_BYTES, KernelAscent, KernelPoint, own_terms
 from maxmargin.solvers.lectures.visited import generator
 
 
 @dataclass(frozen=True)
-class KernelDescent(Solver):
+class KernelDescent(KernelSolver):
     """Coordinate ascent on the dual of a kernel machine with a penalised intercept or none.
 
     random_state
@@ -53,26 +50,27 @@ class KernelDescent(Solver):
     matrix_bytes: int = MATRIX_BYTES
     name: ClassVar[str] = "dcd"
 
+    def takes(self, problem: ProblemKind) -> bool:
+        """Whether multipliers can move one at a time."""
+        return is_soft(problem) and problem.nu is None and not problem.intercept.is_free
+
+    def refusal(self, problem: ProblemKind) -> str:
+        """What does not suit."""
+        if problem.kernel is None or not problem.intercept.is_free:
+            return super().refusal(problem)
+        return (
+            "solver='dcd' moves one multiplier at a time, which a free intercept forbids: it asks for "
+            "sum_i alpha_i y_i = 0. Use intercept='augmented', which is the kernel k + 1, or solver='smo'."
+        )
+
     def solve(self, problem: Problem, start: Solution | None = None) -> Solution:
         """Ascend from the multipliers of `start`, clipped to their bounds, or from zero."""
-        if isinstance(problem, KernelProblem) and problem.intercept.is_free:
-            raise ParameterError(
-                "solver='dcd' moves one multiplier at a time, which a free intercept forbids: it asks for "
-                "sum_i alpha_i y_i = 0. Use intercept='augmented', which is the kernel k + 1, or solver='smo'."
-            )
-        problem = checked_kernel_problem(self.name, problem)
-        box = problem.loss.dual_box(problem.costs)
-        assert box is not None
-        if np.any(np.isinf(box.upper)) and not is_definite(problem):
-            raise ParameterError(
-                f"solver='dcd' needs a kernel matrix without negative eigenvalues for the {problem.loss.name} loss, "
-                f"whose multipliers have no bounds: the dual of {problem.objective} may have no maximum. Use the "
-                "hinge or the epsilon-insensitive loss, or another kernel. See `maxmargin.kernels.mercer_check`."
-            )
-        return _Descent(self, problem, box, start).climb()
+        problem = self.checked(problem)
+        box = box_with_maximum(self.name, problem)
+        return CoordinateAscent(self, problem, box, start).climb()
 
 
-class _Descent(Ascent):
+class CoordinateAscent(KernelAscent):
     """Coordinate ascent at work."""
 
     def __init__(self, solver: KernelDescent, problem: KernelProblem, box: DualBox, start: Solution | None):
@@ -92,28 +90,25 @@ class _Descent(Ascent):
         )
         self.order = self.rng.permutation(self.n)
         self.total = 0.0
-        self.moved_in_pass = self.quiet_passes = 0
 
-    def visit(self, rows: slice, stop: StopFlag) -> None:
+    def visit(self, rows: slice, stop: StopFlag) -> int:
         """Steps on the rows of a piece of the order."""
         from maxmargin._loops.lectures.kernel_descent import descent_pass
 
         if rows.start == 0:
-            self.order, self.moved_in_pass = self.rng.permutation(self.n), 0
+            self.order = self.rng.permutation(self.n)
         order = self.order[rows]
         tile = self.rows.tile(order)
         moved, self.total = descent_pass(
             tile.K, tile.places, order, self.terms, self.constant, self.total, self.alpha, self.scores, stop
         )
-        self.moved_in_pass += moved
-        self.moved += moved
+        return moved
 
     def end_pass(self) -> bool:
         """A pass in which nothing moved is the last, or else the scores are off."""
-        self.quiet_passes = 0 if self.moved_in_pass else self.quiet_passes + 1
         return self.quiet_passes > 0
 
-    def settle(self, at: Look) -> None:
+    def settle(self, at: KernelPoint) -> None:
         """Take the sum of beta afresh; the scores are."""
         self.total = float(np.sum(self.signs * at.alpha))
 

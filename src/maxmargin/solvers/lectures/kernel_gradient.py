@@ -26,29 +26,27 @@ from __future__ import annotations
 
 import math
 import time
-from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from maxmargin._types import Matrix, Vector
+from maxmargin._types import Matrix, RowIndex, Vector
 from maxmargin.backends.threads import raise_if_interrupted
 from maxmargin.errors import ParameterError
 from maxmargin.problems import History, Problem, Solution, Status
-from maxmargin.solvers.common.solver import Solver
 from maxmargin.solvers.kernel.equations import KernelEquations
-from maxmargin.solvers.kernel.least_squares import blas_threads, check_fits, check_solvable
+from maxmargin.solvers.kernel.least_squares import KernelSquaresSolver, blas_threads, check_fits
 
 _BOUND_ROUNDS = 10
 _TILE = 1024
-_STEP_ENTRIES = 50_000_000  # entries of K that are passed over between two looks at the clock
+_STEP_ENTRIES = 50_000_000  # entries of K that are passed over before the clock is read again
 _DIVERGED = 1e6  # growth of the largest violation that no learning rate shows which converges
 _SAFE = 0.5  # share of the tolerance at which to stop, because the certificate computes it all again
 
 
 @dataclass(frozen=True)
-class _LectureUpdate(Solver):
+class _GradientUpdate(KernelSquaresSolver):
     """What the two updates share; `max_iter` counts passes over all coefficients.
 
     learning_rate is eta, None for the one chosen above. interpolate puts alpha = 0. memory, in bytes, is for the kernel
@@ -60,10 +58,12 @@ class _LectureUpdate(Solver):
     memory: int | None = None
     n_jobs: int | None = None
     random_state: int | None = 0
+    is_full: ClassVar[bool]
+    """Whether all coefficients are updated at once."""
 
     def solve(self, problem: Problem, start: Solution | None = None) -> Solution:
         """Update until the gap and the violation are within the tolerance, from beta = 0 or from `start`."""
-        kernel_problem = check_solvable(problem, self.name, interpolate=self.interpolate)
+        kernel_problem = self.checked(problem)
         check_fits(problem.n_rows, self.memory, self.name)
         end = math.inf if self.max_seconds is None else time.perf_counter() + self.max_seconds
         equations = KernelEquations(kernel_problem, interpolate=self.interpolate)
@@ -88,7 +88,7 @@ class _LectureUpdate(Solver):
     def _run(self, equations: KernelEquations, beta: Vector, history: History, end: float) -> Status:
         K = equations.matrix()
         rate = self._chosen_rate(equations, K) if self.learning_rate is None else self.learning_rate
-        rng = np.random.default_rng(self.random_state)
+        rates, rng = rate * equations.weight, np.random.default_rng(self.random_state)
         begun, n_passes = math.inf, 0
         while True:
             with np.errstate(over="ignore", invalid="ignore"):  # what diverges is told from its values
@@ -99,86 +99,51 @@ class _LectureUpdate(Solver):
                 return Status.CONVERGED
             begun = min(begun, values.violation)
             if not values.violation <= _DIVERGED * begun or not math.isfinite(values.primal):
-                raise self._too_fast(rate, self._chosen_rate(equations, K))
+                raise ParameterError(
+                    f"learning_rate={rate:g} is too large for solver={self.name!r}: the updates diverge on these data. "
+                    f"learning_rate={self._chosen_rate(equations, K):.3g} converges; None chooses it."
+                )
             if (self.max_iter is not None and n_passes >= self.max_iter) or time.perf_counter() > end:
                 return Status.BUDGET
             raise_if_interrupted()
-            self._pass(equations, K, rate * equations.weight, missing, beta, rng)
+            if self.is_full:
+                beta += rates * missing
+            else:
+                _update_in_turn(equations, K, rates, rng.permutation(len(beta)), beta)
             n_passes += 1
             equations.n_products = float(n_passes)
 
-    @abstractmethod
     def _chosen_rate(self, equations: KernelEquations, K: Matrix) -> float:
         """Half the learning rate up to which the updates converge, or less."""
-
-    @abstractmethod
-    def _pass(
-        self,
-        equations: KernelEquations,
-        K: Matrix,
-        rates: Vector,
-        missing: Vector,
-        beta: Vector,
-        rng: np.random.Generator,
-    ) -> None:
-        """One pass over all coefficients, in place; `missing` is t - M beta at its begin."""
-
-    def _too_fast(self, rate: float, chosen: float) -> ParameterError:
-        return ParameterError(
-            f"learning_rate={rate:g} is too large for solver={self.name!r}: the updates diverge on these data. "
-            f"learning_rate={chosen:.3g} converges; None chooses it."
-        )
+        weight = equations.weight
+        largest = eigenvalue_bound(K, np.sqrt(weight)) if self.is_full else float(np.max(weight * np.diagonal(K)))
+        bound = equations.alpha + largest
+        return 1.0 / bound if bound > 0.0 else 1.0
 
 
 @dataclass(frozen=True)
-class FullGradient(_LectureUpdate):
+class FullGradient(_GradientUpdate):
     """L4's full gradient update: all coefficients at once."""
 
     name: ClassVar[str] = "full-gradient"
-
-    def _chosen_rate(self, equations: KernelEquations, K: Matrix) -> float:
-        bound = equations.alpha + eigenvalue_bound(K, np.sqrt(equations.weight))
-        return 1.0 / bound if bound > 0.0 else 1.0
-
-    def _pass(
-        self,
-        equations: KernelEquations,
-        K: Matrix,
-        rates: Vector,
-        missing: Vector,
-        beta: Vector,
-        rng: np.random.Generator,
-    ) -> None:
-        beta += rates * missing
+    is_full: ClassVar[bool] = True
 
 
 @dataclass(frozen=True)
-class OneAtATime(_LectureUpdate):
+class OneAtATime(_GradientUpdate):
     """L4's update of single coefficients in a random order: stochastic gradient descent on one row at a time."""
 
     name: ClassVar[str] = "one-at-a-time"
+    is_full: ClassVar[bool] = False
 
-    def _chosen_rate(self, equations: KernelEquations, K: Matrix) -> float:
-        bound = equations.alpha + float(np.max(equations.weight * np.diagonal(K)))
-        return 1.0 / bound if bound > 0.0 else 1.0
 
-    def _pass(
-        self,
-        equations: KernelEquations,
-        K: Matrix,
-        rates: Vector,
-        missing: Vector,
-        beta: Vector,
-        rng: np.random.Generator,
-    ) -> None:
-        from maxmargin._loops.lectures.kernel_gradient import (
-            update_one_at_a_time,
-        )  # the compiler is loaded by the first fit
+def _update_in_turn(equations: KernelEquations, K: Matrix, rates: Vector, order: RowIndex, beta: Vector) -> None:
+    """One coefficient after the other, in place."""
+    from maxmargin._loops.lectures.kernel_descent import update_one_at_a_time  # the compiler is loaded by the first fit
 
-        order = rng.permutation(len(beta))
-        step = max(1, _STEP_ENTRIES // len(beta))
-        for begin in range(0, len(order), step):
-            update_one_at_a_time(K, equations.right, equations.diagonal, rates, order[begin : begin + step], beta)
+    step = max(1, _STEP_ENTRIES // len(beta))
+    for begin in range(0, len(order), step):
+        update_one_at_a_time(K, equations.right, equations.diagonal, rates, order[begin : begin + step], beta)
 
 
 def eigenvalue_bound(K: Matrix, root: Vector) -> float:

@@ -38,14 +38,13 @@ from numpy.typing import NDArray
 from maxmargin._types import RowIndex, Vector
 from maxmargin.data import ArraySource
 from maxmargin.errors import ParameterError
-from maxmargin.losses import DualBox
-from maxmargin.problems import History, KernelProblem, Problem, Solution, Status
+from maxmargin.losses import DualBox, Squared
+from maxmargin.problems import History, KernelProblem, Problem, ProblemKind, Solution, Status
 from maxmargin.problems.solution import listening
 from maxmargin.solvers.common.feasible import feasible
 from maxmargin.solvers.common.solver import Solver
-from maxmargin.solvers.kernel.suited import checked_kernel_problem, is_definite
-from maxmargin.solvers.lectures.kernel_ascent import own_terms
-from maxmargin.solvers.lectures.kernel_look import Look, look_at
+from maxmargin.solvers.kernel.kernel_solver import KernelSolver, is_definite, is_soft
+from maxmargin.solvers.lectures.kernel_ascent import KernelPoint, own_terms
 from maxmargin.solvers.registry import solver_named
 
 _INNER_TOL = 0.1  # of the tolerance, for an inner solver that has one
@@ -53,7 +52,7 @@ _ROUNDING = 1e-10  # of the largest slope: what is off by less is not off
 
 
 @dataclass(frozen=True)
-class Osuna(Solver):
+class Osuna(KernelSolver):
     """Working-set training: hinge and epsilon-insensitive loss, also squared, with any intercept.
 
     inner
@@ -68,9 +67,13 @@ class Osuna(Solver):
     joining: int | None = 400
     name: ClassVar[str] = "osuna"
 
+    def takes(self, problem: ProblemKind) -> bool:
+        """Whether the dual has multipliers that come to rest: those of squared errors never do."""
+        return is_soft(problem) and problem.nu is None and not isinstance(problem.loss, Squared)
+
     def solve(self, problem: Problem, start: Solution | None = None) -> Solution:
         """Begin with the rows that have multipliers in `start`, or with none."""
-        problem = checked_kernel_problem(self.name, problem)
+        problem = self.checked(problem)
         if self.joining is not None and (not isinstance(self.joining, Integral) or self.joining < 2):
             raise ParameterError(
                 f"joining must be None or a number of rows, at least 2, got {self.joining!r}. Try 400."
@@ -84,7 +87,7 @@ class Osuna(Solver):
             )
         box = problem.loss.dual_box(problem.costs)
         assert box is not None
-        return _Training(self, inner, problem, box).train(start)
+        return WorkingSetTraining(self, inner, problem, box, start).train()
 
 
 class Slopes(NamedTuple):
@@ -94,7 +97,7 @@ class Slopes(NamedTuple):
     down: Vector
 
 
-def slopes_of(problem: KernelProblem, box: DualBox, at: Look) -> Slopes:
+def slopes_of(problem: KernelProblem, box: DualBox, at: KernelPoint) -> Slopes:
     """Slopes at a point; an intercept that is not free has its share in them."""
     signs = problem.coefficients(np.ones_like(at.alpha))
     f = at.scores if problem.intercept.is_free else at.scores + at.bias
@@ -129,59 +132,56 @@ def _worst(off: Vector, inside: NDArray[np.bool_], noticed: float) -> RowIndex:
     return rows[np.argsort(-off[rows], kind="stable")]
 
 
-class _Training:
-    """Rounds of working-set training."""
+class WorkingSetTraining:
+    """Rounds of working-set training: a point, and the rows inside S."""
 
-    def __init__(self, solver: Osuna, inner: Solver, problem: KernelProblem, box: DualBox):
+    def __init__(self, solver: Osuna, inner: Solver, problem: KernelProblem, box: DualBox, start: Solution | None):
         self.history = History()
         self.solver, self.inner, self.problem, self.box = solver, inner, problem, box
         self.max_rounds = math.inf if solver.max_iter is None else solver.max_iter
         self.max_seconds = math.inf if solver.max_seconds is None else solver.max_seconds
         self.rounds = 0
-
-    def train(self, start: Solution | None) -> Solution:
-        """Rounds until the tolerance is reached or something else ends them."""
-        problem, tol = self.problem, self.solver.tol
-        at = self._look(np.zeros(problem.n_rows))
-        status: Status | None = None
+        self.at = self._evaluated(np.zeros(problem.n_rows))
         if start is not None and np.any(start.alpha):
-            at = self._look(feasible(problem, start.alpha, self.box))
-        inside = at.alpha != 0.0
+            self.at = self._evaluated(feasible(problem, start.alpha, box))
+        self.inside = self.at.alpha != 0.0
+
+    def train(self) -> Solution:
+        """Rounds until the tolerance is reached or something else ends them."""
+        status: Status | None = None
         try:
             while status is None:
-                self.history.record(self.rounds, at.primal, at.bound)
-                if at.is_within(tol):
+                self.history.record(self.rounds, self.at.primal, self.at.bound)
+                if self.at.is_within(self.solver.tol):
                     status = Status.CONVERGED
                 elif self.rounds >= self.max_rounds or self.history.elapsed > self.max_seconds:
                     status = Status.BUDGET
                 else:
-                    at, inside, status = self._round(at, inside)
+                    status = self._round()
         except KeyboardInterrupt:  # outside the inner solver, which knows how to stop: the point before stays
             status = Status.INTERRUPTED
         name, elapsed = self.solver.name, self.history.elapsed
-        return Solution(at.alpha, None, None, status, self.history, name, float(self.rounds), elapsed)
+        return Solution(self.at.alpha, None, None, status, self.history, name, float(self.rounds), elapsed)
 
-    def _round(self, at: Look, inside: NDArray[np.bool_]) -> tuple[Look, NDArray[np.bool_], Status | None]:
+    def _round(self) -> Status | None:
         """Let rows join, solve for them, let rows leave; the status tells where this is the end."""
-        best = at.bias if self.problem.intercept.is_free else None
-        slopes = slopes_of(self.problem, self.box, at)
-        joined = joining_rows(slopes, inside, best, self.solver.joining)
-        inside = inside.copy()
-        inside[joined] = True
-        if not np.any(inside):  # alpha = 0 is as good as rounding lets it be
-            return at, inside, Status.STALLED
-        found, ended = self._solve(np.flatnonzero(inside))
+        best = self.at.bias if self.problem.intercept.is_free else None
+        joined = joining_rows(slopes_of(self.problem, self.box, self.at), self.inside, best, self.solver.joining)
+        self.inside[joined] = True
+        if not np.any(self.inside):  # alpha = 0 is as good as rounding lets it be
+            return Status.STALLED
+        found, ended = self._solve(np.flatnonzero(self.inside))
         self.rounds += 1
-        is_better = found.dual > at.dual
-        if ended is not None or (not is_better and len(joined) == 0):
-            at = found if is_better else at
-            if ended is Status.INTERRUPTED or not at.is_within(self.solver.tol):
-                self.history.record(self.rounds, at.primal, at.bound)
-                return at, inside, ended or Status.STALLED
-            return at, inside, None
-        return (found, found.alpha != 0.0, None) if is_better else (at, inside, None)
+        is_better = found.dual > self.at.dual
+        if is_better:
+            self.at, self.inside = found, found.alpha != 0.0
+        is_last = ended is not None or (not is_better and len(joined) == 0)
+        if is_last and (ended is Status.INTERRUPTED or not self.at.is_within(self.solver.tol)):
+            self.history.record(self.rounds, self.at.primal, self.at.bound)
+            return ended or Status.STALLED
+        return None
 
-    def _solve(self, working: RowIndex) -> tuple[Look, Status | None]:
+    def _solve(self, working: RowIndex) -> tuple[KernelPoint, Status | None]:
         """The best multipliers of the working set, and how the fit ends if it ends here."""
         problem, source = self.problem, self.problem.source
         rows = problem.row_positions[working]
@@ -193,7 +193,7 @@ class _Training:
         alpha = np.zeros(problem.n_rows)
         alpha[working] = solution.alpha
         ended = solution.status if solution.status in (Status.INTERRUPTED, Status.BUDGET) else None
-        return self._look(alpha), ended
+        return self._evaluated(alpha), ended
 
-    def _look(self, alpha: Vector) -> Look:
-        return look_at(self.problem, alpha, self.problem.scores(self.problem.coefficients(alpha)))
+    def _evaluated(self, alpha: Vector) -> KernelPoint:
+        return KernelPoint.of(self.problem, alpha, self.problem.scores(self.problem.coefficients(alpha)))

@@ -19,9 +19,9 @@ j run to D, the number of features; they are rows.)
 
 Three things are added so that the listing ends with a certificate:
 
-    gap      the listing is satisfied when every row is within tol; the duality gap is looked at as well, and where it
+    gap      the listing is satisfied when every row is within tol; the duality gap is evaluated as well, and where it
              is not within the tolerance yet, the listing goes on with a tenth of its tol
-    b        is put at its best value at each look: the step does not depend on it, but who violates does
+    b        is put at its best value at each evaluation: the step does not depend on it, but who violates does
     change   means that a multiplier moved; an unlucky j, with which i cannot move, is no change
 
 A random j is seldom the right one. `solver="smo"` chooses it.
@@ -37,13 +37,10 @@ import numpy as np
 
 from maxmargin.backends.threads import StopFlag
 from maxmargin.errors import ParameterError
-from maxmargin.losses import DualBox
-from maxmargin.problems import KernelProblem, Problem, Solution
-from maxmargin.solvers.common.solver import Solver
-from maxmargin.solvers.kernel.suited import checked_kernel_problem
-from maxmargin.solvers.lectures.kernel_ascent import Ascent, partners_of
-from maxmargin.solvers.lectures.kernel_look import Look
-from maxmargin.solvers.lectures.matrix_tiles import MATRIX_BYTES
+from maxmargin.losses import DualBox, Hinge
+from maxmargin.problems import KernelProblem, Problem, ProblemKind, Solution
+from maxmargin.solvers.kernel.kernel_solver import KernelSolver
+from maxmargin.solvers.lectures.kernel_ascent import MATRIX_BYTES, KernelAscent, KernelPoint
 from maxmargin.solvers.lectures.visited import generator
 
 _TIGHTEN = 0.1
@@ -51,7 +48,7 @@ _TIGHTEST = 1e-15  # margins are near 1, and their rounding is above this
 
 
 @dataclass(frozen=True)
-class SimpleSMO(Solver):
+class SimpleSMO(KernelSolver):
     """Pairs with a random partner: the hinge with a free intercept.
 
     max_passes_without_change
@@ -70,6 +67,11 @@ class SimpleSMO(Solver):
     matrix_bytes: int = MATRIX_BYTES
     name: ClassVar[str] = "smo-simple"
 
+    def takes(self, problem: ProblemKind) -> bool:
+        """Whether it is the machine of the listing."""
+        is_machine = problem.kernel is not None and problem.nu is None and problem.intercept.is_free
+        return is_machine and isinstance(problem.loss, Hinge)
+
     def solve(self, problem: Problem, start: Solution | None = None) -> Solution:
         """Ascend from the multipliers of `start`, made feasible, or from zero."""
         most = self.max_passes_without_change
@@ -77,34 +79,35 @@ class SimpleSMO(Solver):
             raise ParameterError(
                 f"max_passes_without_change must be a number of passes, at least 1, got {most!r}. Try 1000."
             )
-        problem = checked_kernel_problem(self.name, problem)
+        problem = self.checked(problem)
         box = problem.loss.dual_box(problem.costs)
         assert box is not None
-        return _Ascent(self, problem, box, start).climb()
+        return PairListing(self, problem, box, start).climb()
 
 
-class _Ascent(Ascent):
+class PairListing(KernelAscent):
     """The listing at work."""
 
     def __init__(self, solver: SimpleSMO, problem: KernelProblem, box: DualBox, start: Solution | None):
-        from maxmargin._loops.lectures.smo_simple import Examples  # compiled code is loaded when it is needed
+        from maxmargin._loops.lectures.smo_simple import PairRows  # compiled code is loaded when it is needed
 
         super().__init__(solver, problem, box, start, solver.matrix_bytes)
-        self.examples = Examples(problem.targets, box.upper, self.rows.diagonal)
+        self.examples = PairRows(problem.targets, box.upper, self.rows.diagonal)
         self.rng = generator(solver.random_state)
         self.max_quiet = solver.max_passes_without_change
         self.order = np.arange(self.n)
         self.partners = self.order
         self.bias, self.margin_tol = 0.0, solver.tol
-        self.violators = self.moved_in_pass = self.quiet_passes = 0
+        self.violators = 0
 
-    def visit(self, rows: slice, stop: StopFlag) -> None:
+    def visit(self, rows: slice, stop: StopFlag) -> int:
         """The rows of a piece, in their own order."""
         from maxmargin._loops.lectures.smo_simple import simple_pass
 
         if rows.start == 0:
-            self.partners = partners_of(self.order, self.n, self.rng) if self.n > 1 else self.order
-            self.violators = self.moved_in_pass = 0
+            drawn = self.rng.integers(0, max(1, self.n - 1), size=self.n)
+            self.partners = drawn + (drawn >= self.order) if self.n > 1 else self.order  # any other, all alike
+            self.violators = 0
         order, partners = self.order[rows], self.partners[rows]
         first, second = self.rows.tile(order), self.rows.tile(partners)
         violators, moved, self.bias = simple_pass(
@@ -122,18 +125,16 @@ class _Ascent(Ascent):
             stop,
         )
         self.violators += violators
-        self.moved_in_pass += moved
-        self.moved += moved
+        return moved
 
     def end_pass(self) -> bool:
-        """Count the passes without change; look at once where no row violates, or the count is full."""
-        self.quiet_passes = 0 if self.moved_in_pass else self.quiet_passes + 1
+        """Count the passes without change; evaluate at once where no row violates, or the count is full."""
         if self.violators == 0:
             self.margin_tol *= _TIGHTEN
             self.quiet_passes = 0
         return self.violators == 0 or self.quiet_passes >= self.max_quiet
 
-    def settle(self, at: Look) -> None:
+    def settle(self, at: KernelPoint) -> None:
         """Go on from the best intercept."""
         self.bias = at.bias
 

@@ -1,0 +1,122 @@
+"""The engine for a few hundred or thousand rows: the whole kernel matrix, one row and column a variable.
+
+Everything is in double precision where the matrix is, so no slope needs a second look. A matrix that somebody stored
+before (`KernelProblem.stored`) is taken as it is, in single precision.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxmargin._loops.kernel.pair_steps import expel
+from maxmargin._loops.kernel.working_sets import add_rows, pick
+from maxmargin._types import RowIndex, Vector
+from maxmargin.backends.scratch import scratch
+from maxmargin.problems import KernelProblem
+from maxmargin.solvers.kernel.dual_variables import Variables
+from maxmargin.solvers.kernel.engine import ActiveSet, EngineAtHand, Unsettled
+from maxmargin.solvers.kernel.host import HostEngine, SquareSet
+
+_PAD = 16  # idle columns: lines a power of two apart would all want the same place in the cache
+_STEPS = 50_000  # at a time: tens of milliseconds, so that Ctrl-C and budgets are heeded
+_NEVER = np.zeros(1, dtype=np.uint8)
+
+
+class WholeMatrix(HostEngine, ActiveSet, EngineAtHand):
+    """All variables, and their kernel matrix."""
+
+    # Leaving variables out pays from some hundred on, where most are; before, steps go some of the way among all.
+    pace = Unsettled(above=600, most=0.7, margin=0.5, coarse=0.2, period=_STEPS, steps=_STEPS)
+
+    def __init__(self, problem: KernelProblem, variables: Variables, beta: Vector):
+        v = variables
+        matrix: NDArray[Any] = problem.gram() if problem.stored is None else problem.stored
+        if len(v.rows) != len(matrix) or v.constant != 0.0:
+            matrix = matrix[np.ix_(v.rows, v.rows)] + matrix.dtype.type(v.constant)
+            if v.rows[-1] < 0:
+                matrix[-1], matrix[:, -1] = 0.0, 0.0
+        self.matrix = np.ascontiguousarray(matrix)
+        self.is_double = problem.stored is None
+        super().__init__(problem, variables, self.matrix.diagonal() + v.ridge)
+        self.begin(beta)
+
+    def begin(self, beta: Vector) -> None:
+        """Slopes of these coefficients, from the matrix."""
+        self.beta, self.F = beta, self.box.ridge * beta - self.variables.target
+        self.is_exact = self.is_double
+        moved = np.flatnonzero(beta)
+        if len(moved):
+            add_rows(self.matrix, moved, beta[moved], 0, self.size, _NEVER, self.F)  # the matrix is symmetric
+
+    def refresh(self) -> None:
+        """Slopes without what rounding did to them on the way, where the matrix is double."""
+        if self.is_double:
+            self.begin(self.beta)
+
+    def active(self, which: RowIndex | None) -> WholeMatrix:
+        """All variables: working sets are chosen among these."""
+        assert which is None
+        return self
+
+    def working_set(self, which: RowIndex | None) -> SquareSet:
+        """All variables on the matrix itself, or some on a copy of their part of it, which the next set takes over."""
+        self.is_exact = self.is_double
+        if which is None:
+            return SquareSet(self, None, self.matrix)
+        few, dtype = len(which), self.matrix.dtype
+        size = few * (few + _PAD)
+        square = (scratch("unsettled", size) if dtype == np.float32 else np.empty(size, dtype)).reshape(few, few + _PAD)
+        pick(self.matrix, which, which.astype(np.uint32), np.arange(few), square)
+        return SquareSet(self, which, square)
+
+    def update_slopes(self, moved: RowIndex, steps: Vector) -> None:
+        """All slopes after the coefficients of some variables moved."""
+        add_rows(self.matrix, moved, steps, 0, self.size, _NEVER, self.F)
+        self.F[moved] += self.box.ridge[moved] * steps
+
+    def newton_step(self, most: int) -> bool:
+        """Where the variables between bounds all have the slope of their group, or as far as bounds allow."""
+        free = np.flatnonzero(self._are_between())
+        m, n_groups, box = len(free), self.n_groups, self.box
+        if not 0 < m <= most:
+            return False
+        system = np.zeros((m + n_groups, m + n_groups))
+        system[:m, :m] = self.matrix[np.ix_(free, free)] + np.diag(box.ridge[free])
+        system[np.arange(m), m + box.group[free]] = 1.0
+        system[m:, :m] = system[:m, m:].T
+        beta, tube = self.beta[free], box.tube[free]
+        missing = -self.F[free] - tube * np.sign(beta)
+        steps = np.linalg.lstsq(system, np.append(missing, np.zeros(n_groups)), rcond=1e-14)[0][:m]
+        highest = np.where((tube > 0.0) & (beta < 0.0), 0.0, box.upper[free])
+        lowest = np.where((tube > 0.0) & (beta > 0.0), 0.0, box.lower[free])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            room = np.where(
+                steps > 0.0, (highest - beta) / steps, np.where(steps < 0.0, (lowest - beta) / steps, np.inf)
+            )
+        length = min(1.0, float(np.min(room)))
+        self.beta[free] = np.clip(beta + length * steps, lowest, highest)
+        self.begin(self.beta)
+        return True
+
+    def remember(self) -> None:
+        """Keep coefficients and slopes."""
+        self._kept = self.beta.copy(), self.F.copy()
+
+    def recall(self) -> None:
+        """Go back to those that were kept."""
+        self.beta, self.F = self._kept
+
+    def without(self, k: int) -> WholeMatrix:
+        """The same matrix; what beta_k was goes to other variables, where these have room, or all begin again."""
+        rest, v = copy(self), self.variables
+        rest.beta, rest.F = self.beta.copy(), self.F.copy()
+        rest.rising, rest.falling = np.empty(self.size), np.empty(self.size)  # turns are taken side by side
+        rest.box = self.box._replace(lower=self.box.lower.copy(), upper=self.box.upper.copy())
+        if expel(self.matrix, rest.beta, rest.F, rest.box, k) < 0:
+            rest.beta, rest.F = v.start.copy(), -v.target
+        rest.box.lower[k] = rest.box.upper[k] = 0.0
+        return rest
