@@ -26,7 +26,7 @@ from maxmargin.problems import (
 )
 from maxmargin.solvers import QP
 from maxmargin.solvers.registry import KERNEL, LINEAR, STREAM, classes_of, takers
-from tests import test_losses
+from tests.losses import test_losses
 
 
 @dataclass(frozen=True)
