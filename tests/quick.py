@@ -7,6 +7,7 @@ others (scikit-learn's), the pages, real terminals, processes and disks, and wha
 
 FILES = {
     "losses/test_losses.py": "curve and conjugate of every loss",
+    "losses/test_new_losses.py": "a new loss is solved everywhere, with no line for it",
     "losses/test_curves.py": "the losses inside compiled loops are these",
     "losses/test_penalties.py": "penalties, their conjugates and proximal steps",
     "losses/test_objective.py": "lambda and C",
@@ -30,6 +31,7 @@ FILES = {
     "linear_machines/test_crammer_singer.py": "all classes in one machine",
     "kernel_machines/test_blocks.py": "working sets on the problem table, and every loss, kernel and layout",
     "kernel_machines/test_smo.py": "pair steps, the cache of kernel rows, shrinking",
+    "kernel_machines/test_kernel_engine.py": "every engine beside one in plain NumPy",
     "kernel_machines/test_panels.py": "kernel values at speed",
     "kernel_machines/test_flat.py": "the linear kernel as a linear machine",
     "kernel_machines/test_kernel_lecture_solvers.py": "the kernel solvers of the lectures, step by step",
