@@ -210,20 +210,20 @@ def test_the_row_that_was_used_longest_ago_gives_way(rng):
 
 @pytest.mark.parametrize("intercept", [Intercept.FREE, Intercept.NONE], ids=name)
 def test_a_cache_of_any_size_gives_the_same_steps(intercept, rng):
-    problem, asked = noisy_problem(rng, n=600, C=10.0, intercept=intercept), []
+    problem, asked = noisy_problem(rng, n=300, C=10.0, intercept=intercept), []
 
     def counted(A, B):
         asked[-1] += len(A) * len(B)
         return Gaussian(0.5)(A, B)
 
     solutions = []
-    for memory in (None, 4 * 600 * 40, 4 * 600 * 3):
+    for memory in (None, 4 * 300 * 20, 4 * 300 * 3):
         asked.append(0)
         solutions.append(SMO(memory=memory).solve(replace(problem, kernel=as_kernel(counted))))
         assert solutions[-1].status is Status.CONVERGED
         assert solutions[-1].passes == solutions[0].passes
         assert_allclose(solutions[-1].alpha, solutions[0].alpha, atol=1e-9)
-    assert asked[0] <= 4 * 600**2  # each row once, the scores at the beginning and at the end
+    assert asked[0] <= 4 * 300**2  # each row once, the scores at the beginning and at the end
     assert asked[0] < asked[1] < asked[2]  # what does not fit is computed again
 
 

@@ -152,6 +152,7 @@ ALL_MAPS = [
 
 @pytest.mark.parametrize("stream", [None, "cached-loops"])
 @pytest.mark.parametrize("feature_map", ALL_MAPS, ids=lambda one: type(one).__name__)
+@pytest.mark.slow
 def test_a_model_keeps_the_map_of_its_training_also_in_its_file(feature_map, stream, tmp_path):
     X, y, _ = table(3)
     with opened(X, y, "dense") as source:

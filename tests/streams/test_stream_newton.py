@@ -69,6 +69,7 @@ def streamed(model, batch, **settings):
 
 @pytest.mark.parametrize("C", [1e-4, 1.0, 1e4])
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.slow
 def test_a_fit_from_blocks_ends_at_the_optimum_of_arrays_whatever_c_is(name, C):
     X, y, weight = hard_case(name)
     optimum = LinearSVC(loss="hinge", C=C, tol=1e-8).fit(X, y, sample_weight=weight).certificate_
@@ -80,6 +81,7 @@ def test_a_fit_from_blocks_ends_at_the_optimum_of_arrays_whatever_c_is(name, C):
 
 
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.slow
 def test_a_fit_that_keeps_few_rows_ends_as_well(name, monkeypatch):
     monkeypatch.setattr(stream_newton, "_SMALL", 0)
     X, y, weight = hard_case(name)
@@ -249,6 +251,7 @@ def test_a_training_killed_between_newton_steps_goes_on_with_them(tmp_path, monk
     assert resumed.primal == pytest.approx(whole.primal, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_a_budget_spent_between_newton_steps_leaves_a_gap_that_is_no_larger_than_before(monkeypatch):
     monkeypatch.setattr(stream_newton, "_SMALL", 0)
     X, y = hard_case("scales from 1e-6 to 1e6")[:2]
@@ -351,6 +354,7 @@ def test_steps_that_get_stuck_go_on_and_what_they_found_is_kept(n_stuck, monkeyp
         (186, 1e4, "cached-loops"),
     ],
 )
+@pytest.mark.slow
 def test_raw_columns_with_a_huge_c_are_solved(shared_data, sample, C, stream):
     with np.load(shared_data / "covtype.npz") as stored:
         X, y = stored["X"], stored["y"]
@@ -359,6 +363,7 @@ def test_raw_columns_with_a_huge_c_are_solved(shared_data, sample, C, stream):
     assert model.fit(X[chosen], y[chosen]).certificate_.status is Status.CONVERGED
 
 
+@pytest.mark.slow
 def test_a_budget_before_the_first_answer_keeps_the_multipliers():
     X, y = noisy(n=600)
     X = X * np.logspace(-2.0, 2.0, 8)
