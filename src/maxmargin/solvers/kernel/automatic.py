@@ -41,7 +41,7 @@ from maxmargin.solvers.common.polish import polish
 from maxmargin.solvers.common.solver import Solver
 from maxmargin.solvers.kernel.driver import KernelDriver
 from maxmargin.solvers.kernel.dual_variables import Variables
-from maxmargin.solvers.kernel.engine import KernelEngine, WorkingSets
+from maxmargin.solvers.kernel.engine import KernelEngine
 from maxmargin.solvers.kernel.many_rows import ManyRows
 from maxmargin.solvers.kernel.suited import checked_kernel_problem
 from maxmargin.solvers.kernel.values import with_shared_values
@@ -109,9 +109,8 @@ class Blocks(Solver):
         if problem.n_rows <= (self.whole if problem.stored is None else max(self.whole, _WHOLE_STORED)):
             engine = WholeMatrix(problem, variables, beta)
         else:
-            pace = WorkingSets(self.active, self.size)
-            engine = ManyRows(problem, variables, beta, pace, self.memory or _BUDGET)
-        return KernelDriver(problem, variables, engine, self)
+            engine = ManyRows(problem, variables, beta, self.active, self.size, self.memory or _BUDGET)
+        return KernelDriver(problem, engine, self)
 
     def reference(self, driver: KernelDriver) -> Solution:
         """Coefficients from another solver, in the time that is left."""
