@@ -201,7 +201,7 @@ class KernelDriver:
         for by_pairs in (True, False):
             self.engine = further = begun.copy()
             if by_pairs:
-                self._solve(further.active(at.extremes).working_set(further.extremes()), finest, limit, stop)
+                self._solve(further.active(at.extremes).working_set(at.extremes), finest, limit, stop)
             elif self._steps_left(1) > 0 and further.newton_step():
                 self.steps += 1
             now = self.evaluate()
