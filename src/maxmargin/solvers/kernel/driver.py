@@ -38,7 +38,7 @@ from typing import NamedTuple, TypeGuard
 import numpy as np
 
 from maxmargin._types import RowIndex, Vector
-from maxmargin.backends.threads import StopFlag
+from maxmargin.backends.threads import StopFlag, run_until_interrupted
 from maxmargin.errors import ParameterError
 from maxmargin.losses import ResidualLoss
 from maxmargin.problems import History, KernelProblem, Solution, Status, best_intercept
@@ -49,6 +49,7 @@ from maxmargin.solvers.kernel.engine import EngineAtHand, Extremes, KernelEngine
 
 _CLOSE_ENOUGH = 0.75  # of the tolerance: the rest is for what rounding may add
 _FURTHER = 0.3  # of the violation at which the gap was not small enough
+_BRIEF = 500  # rows up to which a fit takes milliseconds
 _MOST_STEPS, _MOST_STEPS_A_ROW = 10_000_000, 5000
 _TRUSTED = 0.1  # of the tolerance may be lost to single precision
 _ROUNDOFF = float(np.finfo(np.float64).eps)
@@ -150,6 +151,12 @@ class KernelDriver:
             self._improve(at, tolerance, sharpness, stop)
             has_moved = self.steps > before
             is_refined = is_refined and not has_moved
+
+    def run_until_interrupted(self) -> None:
+        """`run`, with Ctrl-C as one of the ends."""
+        _, interrupted = run_until_interrupted(self.run, brief=self.problem.n_rows <= _BRIEF)
+        if interrupted:
+            self.status = Status.INTERRUPTED
 
     def is_over(self, stop: StopFlag) -> bool:
         """Whether Ctrl-C or a budget ends the fit."""
@@ -271,7 +278,7 @@ class KernelDriver:
 
     # The answer -------------------------------------------------------------------------------------------------------
 
-    def solution(self, status: Status) -> Solution:
+    def solution(self, status: Status | None = None) -> Solution:
         """Multipliers, and how they were found."""
         problem, margin, costs, at = self.problem, None, self.problem.costs, self.evaluate()
         beta = self.engine.coefficients()
@@ -289,7 +296,7 @@ class KernelDriver:
             alpha=alpha,
             weights=None,
             bias=self._known_bias(at) if margin is None else None,
-            status=status,
+            status=status or self.status,
             history=self.history,
             solver=self.settings.name,
             passes=float(self.steps),

@@ -43,9 +43,9 @@ from numpy.typing import NDArray
 
 from maxmargin._loops.kernel.pair_steps import pair_steps
 from maxmargin._types import RowIndex, Vector
-from maxmargin.backends.threads import StopFlag, run_until_interrupted
+from maxmargin.backends.threads import StopFlag
 from maxmargin.errors import ParameterError
-from maxmargin.problems import KernelProblem, Problem, Solution, Status
+from maxmargin.problems import KernelProblem, Problem, Solution
 from maxmargin.solvers.common.solver import Solver
 from maxmargin.solvers.kernel.driver import KernelDriver
 from maxmargin.solvers.kernel.dual_variables import Variables, box_with_maximum
@@ -60,7 +60,6 @@ _SHARE = 8  # a batch takes at most one row in so many of the cache
 _PERIOD = 1000  # steps between two shrinkings
 _NEAR = 10.0  # times the tolerance: there idle variables are looked at for the first time
 _LEAST_STEPS, _STEPS_A_ROW = 10_000, 10  # after which all slopes are formed afresh at the latest
-_BRIEF = 500  # rows up to which a fit takes milliseconds
 
 
 @dataclass(frozen=True)
@@ -89,8 +88,8 @@ class SMO(Solver):
             )
         box_with_maximum(self.name, problem)
         driver = self.driver(problem, start)
-        _, interrupted = run_until_interrupted(driver.run, brief=problem.n_rows <= _BRIEF)
-        return driver.solution(Status.INTERRUPTED if interrupted else driver.status)
+        driver.run_until_interrupted()
+        return driver.solution()
 
     def driver(self, problem: KernelProblem, start: Solution | None = None) -> KernelDriver:
         """The driver of a problem, before its first step."""
