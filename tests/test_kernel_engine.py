@@ -15,16 +15,16 @@ from maxmargin.problems import Intercept, KernelProblem, Status
 from maxmargin.solvers import QP, SMO, Blocks
 from maxmargin.solvers.kernel.driver import KernelDriver
 from maxmargin.solvers.kernel.dual_variables import Variables
-from maxmargin.solvers.kernel.engine import ActiveSet, Extremes, KernelEngine, Pace, Terms, WorkingSet
+from maxmargin.solvers.kernel.engine import ActiveSet, EnginePace, Extremes, KernelEngine, KernelWorkingSet, Terms
 
 GO = np.zeros(1, dtype=np.uint8)  # a stop flag that is never raised
 TOL = 1e-5
 LOSSES = [Hinge(), SquaredHinge(), EpsilonInsensitive(0.3), SquaredEpsilonInsensitive(0.3)]
 INTERCEPTS = [Intercept.FREE, Intercept.AUGMENTED, Intercept.NONE]
 WAYS = {
-    "one working set": (Pace(steps=40), None),
-    "all at once": (Pace(steps=1000, first=10.0), 10**6),
-    "in rounds": (Pace(steps=20, rounds=5, sharpness=0.5), None),
+    "one working set": (EnginePace(steps=40), None),
+    "all at once": (EnginePace(steps=1000, first=10.0), 10**6),
+    "in rounds": (EnginePace(steps=20, rounds=5, sharpness=0.5), None),
 }
 """How far the driver goes before it looks again, and how large working sets are: None for twelve."""
 
@@ -42,7 +42,7 @@ def noisy_problem(loss=None, intercept=Intercept.FREE, n=50, C=2.0, nu=None):
     return KernelProblem(ArraySource(X, y, rng.random(n) + 0.2), loss, C, intercept, Gaussian(0.5), nu=nu)
 
 
-class PlainSet(ActiveSet, WorkingSet):
+class PlainSet(ActiveSet, KernelWorkingSet):
     """Variables `which` of a set around them, with copies of all that belongs to them."""
 
     def __init__(self, around, which):

@@ -106,7 +106,7 @@ class Terms(NamedTuple):
     """The largest |F|."""
 
 
-class Pace(NamedTuple):
+class EnginePace(NamedTuple):
     """How far a driver should go with this engine before it looks again."""
 
     steps: int
@@ -133,7 +133,7 @@ class VariableSet(ABC):
         return
 
 
-class WorkingSet(VariableSet):
+class KernelWorkingSet(VariableSet):
     """Variables that pair steps move."""
 
     @abstractmethod
@@ -150,14 +150,14 @@ class ActiveSet(VariableSet):
     """Variables from which working sets are chosen."""
 
     @abstractmethod
-    def working_set(self, at: Extremes) -> WorkingSet:
+    def working_set(self, at: Extremes) -> KernelWorkingSet:
         """The next working set; all variables, where these are not too many."""
 
 
 class KernelEngine(VariableSet):
     """All variables."""
 
-    pace: Pace
+    pace: EnginePace
     n_groups: int
     is_free: bool
     """Whether each group has an intercept of its own; otherwise there is a row of zeros."""

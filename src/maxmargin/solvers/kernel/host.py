@@ -15,7 +15,7 @@ from maxmargin._types import RowIndex, Vector
 from maxmargin.backends.threads import StopFlag
 from maxmargin.problems import KernelProblem
 from maxmargin.solvers.kernel.dual_variables import Variables
-from maxmargin.solvers.kernel.engine import Extremes, KernelEngine, Terms, VariableSet, WorkingSet
+from maxmargin.solvers.kernel.engine import Extremes, KernelEngine, KernelWorkingSet, Terms, VariableSet
 
 _SAMPLE = 64  # slopes that are compared with double precision
 
@@ -74,7 +74,7 @@ class HostSet(VariableSet):
         raise NotImplementedError
 
 
-class SquareSet(HostSet, WorkingSet):
+class SquareSet(HostSet, KernelWorkingSet):
     """Variables whose square of the kernel matrix is at hand; where they are all of a set, they are its arrays."""
 
     def __init__(self, around: HostSet, which: RowIndex | None, square: NDArray[Any], coarsest: float = 0.0):

@@ -20,7 +20,7 @@ from maxmargin._types import RowIndex, Vector
 from maxmargin.backends.scratch import scratch
 from maxmargin.problems import KernelProblem
 from maxmargin.solvers.kernel.dual_variables import Variables
-from maxmargin.solvers.kernel.engine import ActiveSet, Extremes, Pace
+from maxmargin.solvers.kernel.engine import ActiveSet, EnginePace, Extremes
 from maxmargin.solvers.kernel.host import HostEngine, HostSet, SquareSet
 from maxmargin.solvers.kernel.values import ActiveRows, KernelValues
 
@@ -32,7 +32,7 @@ _PAD = 16  # idle columns: lines a power of two apart would all want the same pl
 class ManyRows(HostEngine):
     """All variables; kernel values as they are needed."""
 
-    pace = Pace(steps=20_000, rounds=200, sharpness=0.5)
+    pace = EnginePace(steps=20_000, rounds=200, sharpness=0.5)
 
     def __init__(
         self, problem: KernelProblem, variables: Variables, beta: Vector, active: int, working: int, budget: int

@@ -49,7 +49,7 @@ from maxmargin.problems import KernelProblem, Problem, Solution
 from maxmargin.solvers.common.solver import Solver
 from maxmargin.solvers.kernel.driver import KernelDriver
 from maxmargin.solvers.kernel.dual_variables import Variables, box_with_maximum
-from maxmargin.solvers.kernel.engine import ActiveSet, Extremes, Pace, WorkingSet
+from maxmargin.solvers.kernel.engine import ActiveSet, EnginePace, Extremes, KernelWorkingSet
 from maxmargin.solvers.kernel.host import HostEngine, HostSet
 from maxmargin.solvers.kernel.suited import checked_kernel_problem
 from maxmargin.solvers.kernel.values import KernelValues
@@ -95,18 +95,18 @@ class SMO(Solver):
         """The driver of a problem, before its first step."""
         variables = Variables.of(problem)
         memory = _CACHE_BYTES if self.memory is None else self.memory
-        engine = CachedRows(problem, variables, variables.beginning(problem, start), memory, self.shrinking)
+        engine = CachedKernelRows(problem, variables, variables.beginning(problem, start), memory, self.shrinking)
         return KernelDriver(problem, engine, self)
 
 
-class CachedRows(HostEngine, ActiveSet):
+class CachedKernelRows(HostEngine, ActiveSet):
     """All variables; kernel rows of those that take part in steps."""
 
     def __init__(self, problem: KernelProblem, variables: Variables, beta: Vector, memory: int, shrinking: bool):
         v = variables
         curvature = np.where(v.rows >= 0, problem.diagonal()[v.rows] + v.constant, 0.0) + v.ridge
         super().__init__(problem, variables, curvature)
-        self.pace = Pace(max(_LEAST_STEPS, _STEPS_A_ROW * self.size), first=_NEAR if shrinking else 0.0)
+        self.pace = EnginePace(max(_LEAST_STEPS, _STEPS_A_ROW * self.size), first=_NEAR if shrinking else 0.0)
         self.cache, self.shrinking = KernelRowCache(problem, variables, memory), shrinking
         self.begin(beta)
 
@@ -115,19 +115,19 @@ class CachedRows(HostEngine, ActiveSet):
         self.beta = beta
         self.refine()
 
-    def active(self, at: Extremes) -> CachedRows:
+    def active(self, at: Extremes) -> CachedKernelRows:
         """All variables."""
         return self
 
-    def working_set(self, at: Extremes) -> WorkingSet:
+    def working_set(self, at: Extremes) -> KernelWorkingSet:
         """The variables that are not idle."""
         return _NotIdle(self)
 
 
-class _NotIdle(WorkingSet):
+class _NotIdle(KernelWorkingSet):
     """Variables that take part in steps, ever fewer; the cache has kernel rows among them, or some of these."""
 
-    def __init__(self, engine: CachedRows):
+    def __init__(self, engine: CachedKernelRows):
         self._part: HostSet = engine
         self._engine, self._which = engine, np.arange(engine.size)
         self._until_shrinking = 0

@@ -20,7 +20,7 @@ from maxmargin._types import RowIndex, Vector
 from maxmargin.backends.scratch import scratch
 from maxmargin.problems import KernelProblem
 from maxmargin.solvers.kernel.dual_variables import Variables
-from maxmargin.solvers.kernel.engine import ActiveSet, EngineAtHand, Extremes, Pace
+from maxmargin.solvers.kernel.engine import ActiveSet, EngineAtHand, EnginePace, Extremes
 from maxmargin.solvers.kernel.host import HostEngine, SquareSet
 
 _FEW = 600  # variables of which none are left out
@@ -35,7 +35,7 @@ _NEVER = np.zeros(1, dtype=np.uint8)
 class WholeMatrix(HostEngine, ActiveSet, EngineAtHand):
     """All variables, and their kernel matrix."""
 
-    pace = Pace(steps=50_000)
+    pace = EnginePace(steps=50_000)
 
     def __init__(self, problem: KernelProblem, variables: Variables, beta: Vector):
         v = variables
