@@ -4,13 +4,19 @@ VENV := .venv
 BIN := $(VENV)/bin
 SET_UP := $(VENV)/.installed
 
-.PHONY: demo test check bench docs clean
+.PHONY: demo quick test check bench docs clean
 
 demo: $(SET_UP)
 	$(BIN)/maxmargin demo
 
+# What a person runs at every change; tests/quick.py says which tests these are.
+quick: $(SET_UP)
+	$(BIN)/python -m pytest --quick -n auto --dist worksteal
+
+# Tests that watch the clock come last, with nothing beside them. Both runs are made, and either can fail.
 test: $(SET_UP)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -m "not alone" -n auto --dist worksteal; beside=$$?; \
+	$(BIN)/python -m pytest -m alone && exit $$beside
 
 check: $(SET_UP)
 	$(BIN)/ruff format --check .

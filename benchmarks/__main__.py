@@ -10,26 +10,29 @@ import importlib
 import itertools
 import sys
 
-ALL = [
-    "reference",
-    "linear",
-    "kernel",
-    "solvers",
-    "relatives",
-    "memory",
-    "startup",
-    "evaluation",
-    "fold_starts",
-    "streams",
-    "streams_reading",
-    "streams_memory",
-    "streams_raw",
-]
+MODULES = {
+    "walk": "walk",
+    "lines": "lines",
+    "reference": "solvers.reference",
+    "linear": "linear.main",
+    "kernel": "kernel.main",
+    "solvers": "solvers.main",
+    "relatives": "relatives.main",
+    "memory": "memory",
+    "startup": "startup",
+    "evaluation": "evaluation.leave_one_out",
+    "fold_starts": "evaluation.fold_starts",
+    "streams": "streams.main",
+    "streams_reading": "streams.reading",
+    "streams_memory": "streams.memory",
+    "streams_raw": "streams.raw",
+}
+"""Where each benchmark is, in the order in which all of them are run."""
 
-names = list(itertools.takewhile(lambda word: word in ALL, sys.argv[1:]))
+names = list(itertools.takewhile(lambda word: word in MODULES, sys.argv[1:]))
 arguments = sys.argv[1 + len(names) :]
 if arguments and len(names) != 1:
-    sys.exit(f"expected names among {', '.join(ALL)}, or one name and its arguments; got {' '.join(sys.argv[1:])}")
-for name in names or ALL:
-    run = importlib.import_module(f"benchmarks.{name}").main
+    sys.exit(f"expected names among {', '.join(MODULES)}, or one name and its arguments; got {' '.join(sys.argv[1:])}")
+for name in names or MODULES:
+    run = importlib.import_module(f"benchmarks.{MODULES[name]}").main
     run(arguments) if arguments else run()

@@ -24,7 +24,7 @@ import numpy as np
 from rich.console import Console
 from scipy import sparse
 
-from benchmarks.report import Sheet, machine
+from benchmarks.common.report import Sheet, machine
 
 LAYOUTS = (
     "dense float32",

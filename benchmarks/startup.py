@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from rich.console import Console
 
-from benchmarks.report import Sheet, machine
+from benchmarks.common.report import Sheet, machine
 
 _DENSE = "from sklearn.datasets import load_iris; X, y = load_iris(return_X_y=True)"
 _SPARSE = (

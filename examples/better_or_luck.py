@@ -18,8 +18,7 @@ from sklearn.preprocessing import StandardScaler
 
 from maxmargin import SVC, LinearSVC
 from maxmargin.evaluate import compare_five_by_two, cross_validate, k_fold
-from maxmargin.plot.colours import palette_of
-from maxmargin.plot.key import key_above
+from maxmargin.plot.axes import key_above, palette_of
 
 X, y = load_breast_cancer(return_X_y=True)
 methods = {

@@ -17,8 +17,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from maxmargin import SVC
-from maxmargin.plot.colours import palette_of
-from maxmargin.plot.key import key_above
+from maxmargin.plot.axes import key_above, palette_of
 
 x = np.array([-1.5, -1.0, -0.2, 0.6, 0.4, -0.4, 0.8, 1.0, 1.6, 2.0])
 y = np.repeat([-1, 1], 5)

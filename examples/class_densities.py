@@ -15,8 +15,7 @@ import numpy as np
 from sklearn.datasets import load_iris
 
 from maxmargin import GaussianNB
-from maxmargin.plot.colours import palette_of
-from maxmargin.plot.key import key_above
+from maxmargin.plot.axes import key_above, palette_of
 
 iris = load_iris()
 petals, species = iris.data[:, 2:], iris.target

@@ -13,7 +13,7 @@ import sys
 import matplotlib.pyplot as plt
 import numpy as np
 
-from maxmargin.plot.colours import palette_of
+from maxmargin.plot.axes import palette_of
 
 
 def descend(A, start, steps):

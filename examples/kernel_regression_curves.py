@@ -16,8 +16,7 @@ import numpy as np
 
 from maxmargin import KernelRegression
 from maxmargin.errors import NotConvergedWarning
-from maxmargin.plot.colours import palette_of
-from maxmargin.plot.key import key_above
+from maxmargin.plot.axes import key_above, palette_of
 
 rng = np.random.default_rng(0)
 x = np.sort(rng.uniform(0.0, 6.0, size=40))

@@ -13,7 +13,7 @@ import sys
 import matplotlib.pyplot as plt
 import numpy as np
 
-from maxmargin.plot.colours import palette_of
+from maxmargin.plot.axes import palette_of
 
 least_squares = np.array([0.9, 2.2])
 A = np.array([[1.0, 0.45], [0.45, 1.0]])  # error(w) = <w - least_squares, A (w - least_squares)>

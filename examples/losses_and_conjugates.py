@@ -14,8 +14,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from maxmargin.losses import Hinge, Logistic, SquaredHinge
-from maxmargin.plot.colours import palette_of
-from maxmargin.plot.key import key_above
+from maxmargin.plot.axes import key_above, palette_of
 
 losses = {"hinge": Hinge(), "logistic": Logistic(), "squared hinge": SquaredHinge()}
 z = np.linspace(-2.0, 3.0, 401)

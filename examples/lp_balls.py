@@ -13,7 +13,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from scipy.special import gamma
 
-from maxmargin.plot.colours import palette_of
+from maxmargin.plot.axes import palette_of
 
 figure, ax = plt.subplots(figsize=(5.6, 6), layout="constrained")
 colours = palette_of(ax)

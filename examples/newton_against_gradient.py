@@ -17,8 +17,7 @@ import numpy as np
 from maxmargin import LogisticRegression
 from maxmargin.errors import NotConvergedWarning
 from maxmargin.losses import Logistic
-from maxmargin.plot.colours import palette_of
-from maxmargin.plot.key import key_above
+from maxmargin.plot.axes import key_above, palette_of
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(80, 2)) * [3.0, 1.0]

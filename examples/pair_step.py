@@ -14,8 +14,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from maxmargin._loops.lectures.smo_simple import best_step
-from maxmargin.plot.colours import palette_of
-from maxmargin.plot.key import key_above
+from maxmargin.plot.axes import key_above, palette_of
 
 C = 1.0
 K = np.array([[1.0, 0.3], [0.3, 1.4]])

@@ -13,8 +13,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from maxmargin import SVR
-from maxmargin.plot.colours import palette_of
-from maxmargin.plot.key import key_above
+from maxmargin.plot.axes import key_above, palette_of
 
 rng = np.random.default_rng(3)
 x = np.sort(rng.uniform(0.0, 6.0, size=45))

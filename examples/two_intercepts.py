@@ -14,8 +14,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from maxmargin import LinearSVC
-from maxmargin.plot.colours import palette_of
-from maxmargin.plot.key import key_above
+from maxmargin.plot.axes import key_above, palette_of
 
 rng = np.random.default_rng(2)
 labels = np.repeat([-1, 1], 30)

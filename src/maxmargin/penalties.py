@@ -87,8 +87,53 @@ class L2(Penalty):
         return w / (1.0 + step * self.strength)
 
 
+class _Shrinking(Penalty):
+    """l1 |w|_1 + l2/2 |w|^2, everywhere or where every w_j >= 0; without l2 the conjugate is 0 or infinite."""
+
+    l1: float
+    l2: float
+    _is_positive: ClassVar[bool] = False
+
+    @property
+    def _parts(self) -> tuple[float, float]:
+        return self.l1, self.l2
+
+    def value(self, w: Vector) -> float:
+        """l1 |w|_1 + l2/2 |w|^2; infinite where weights are negative that must not be."""
+        l1, l2 = self._parts
+        if self._is_positive and np.any(w < 0.0):
+            return np.inf
+        return l1 * float(np.sum(np.abs(w))) + 0.5 * l2 * float(np.vdot(w, w))
+
+    def conjugate(self, v: Vector) -> float:
+        """Half the square of what stands out of the cube of half-width l1, over l2; without l2 0 in the cube."""
+        l1, l2 = self._parts
+        beyond = np.maximum((v if self._is_positive else np.abs(v)) - l1, 0.0)
+        if l2 == 0.0:
+            return np.inf if np.any(beyond) else 0.0
+        return 0.5 * float(np.vdot(beyond, beyond)) / l2
+
+    def apart(self, w: Vector, v: Vector) -> float:
+        """Sum of l1 |w_j| - w_j v_j at v clipped to the cube, and that of L2 at what stands out of it.
+
+        Each w_j that is not zero wants v_j = l1 times its sign.
+        """
+        if np.isinf(self.value(w)) or np.isinf(self.conjugate(v)):
+            return np.inf
+        l1, l2 = self._parts
+        inside = np.minimum(v, l1) if self._is_positive else np.clip(v, -l1, l1)
+        paid = float(np.sum(np.abs(w) * (l1 - np.sign(w) * inside)))
+        return paid + (L2(l2).apart(w, v - inside) if l2 > 0.0 else 0.0)
+
+    def proximal_step(self, w: Vector, step: float) -> Vector:
+        """Soft threshold: towards zero by step * l1, and exactly zero within it; then shrinkage by l2."""
+        l1, l2 = self._parts
+        kept = np.maximum((w if self._is_positive else np.abs(w)) - step * l1, 0.0)
+        return np.sign(w) * kept / (1.0 + step * l2)
+
+
 @dataclass(frozen=True)
-class L1(Penalty):
+class L1(_Shrinking):
     """strength |w|_1, whose conjugate is 0 where max_j |v_j| <= strength, else infinite."""
 
     strength: float = 1.0
@@ -102,27 +147,13 @@ class L1(Penalty):
         """|w|_1, with the strength before it."""
         return ("" if self.strength == 1.0 else f"{self.strength:.6g} ") + "|w|_1"
 
-    def value(self, w: Vector) -> float:
-        """Strength times the sum of absolute values."""
-        return self.strength * float(np.sum(np.abs(w)))
-
-    def conjugate(self, v: Vector) -> float:
-        """0 in the cube of half-width strength."""
-        return 0.0 if np.max(np.abs(v), initial=0.0) <= self.strength else np.inf
-
-    def apart(self, w: Vector, v: Vector) -> float:
-        """Sum of strength |w_j| - w_j v_j in the cube: each w_j that is not zero wants v_j = strength * its sign."""
-        if np.isinf(self.conjugate(v)):
-            return np.inf
-        return float(np.sum(np.abs(w) * (self.strength - np.sign(w) * v)))
-
-    def proximal_step(self, w: Vector, step: float) -> Vector:
-        """Soft threshold: towards zero by step * strength, and exactly zero within it."""
-        return np.sign(w) * np.maximum(np.abs(w) - step * self.strength, 0.0)
+    @property
+    def _parts(self) -> tuple[float, float]:
+        return self.strength, 0.0
 
 
 @dataclass(frozen=True)
-class ElasticNet(Penalty):
+class ElasticNet(_Shrinking):
     """l1 |w|_1 + l2/2 |w|^2, whose conjugate is sum_j max(0, |v_j| - l1)^2 / (2 l2)."""
 
     l1: float = 0.5
@@ -139,28 +170,9 @@ class ElasticNet(Penalty):
         """Both parts, with their strengths before them."""
         return f"{self.l1:.6g} |w|_1 + {self.l2:.6g} * 1/2 |w|^2"
 
-    def value(self, w: Vector) -> float:
-        """l1 |w|_1 + l2/2 |w|^2."""
-        return self.l1 * float(np.sum(np.abs(w))) + 0.5 * self.l2 * float(np.vdot(w, w))
-
-    def conjugate(self, v: Vector) -> float:
-        """Half the square of what stands out of the cube of half-width l1, over l2."""
-        beyond = np.maximum(np.abs(v) - self.l1, 0.0)
-        return 0.5 * float(np.vdot(beyond, beyond)) / self.l2
-
-    def apart(self, w: Vector, v: Vector) -> float:
-        """That of L1 at v clipped to its cube, and that of L2 at what stands out of the cube."""
-        inside = np.clip(v, -self.l1, self.l1)
-        return L1(self.l1).apart(w, inside) + L2(self.l2).apart(w, v - inside)
-
-    def proximal_step(self, w: Vector, step: float) -> Vector:
-        """Soft threshold, then shrinkage."""
-        kept = np.sign(w) * np.maximum(np.abs(w) - step * self.l1, 0.0)
-        return kept / (1.0 + step * self.l2)
-
 
 @dataclass(frozen=True)
-class PositiveElasticNet(Penalty):
+class PositiveElasticNet(_Shrinking):
     """l1 sum_j w_j + l2/2 |w|^2 where every w_j >= 0, else infinite; conjugate sum_j max(0, v_j - l1)^2 / (2 l2).
 
     Without l2 the conjugate is 0 where every v_j <= l1, else infinite.
@@ -169,6 +181,7 @@ class PositiveElasticNet(Penalty):
     l1: float = 1.0
     l2: float = 0.0
     name: ClassVar[str] = "positive elastic net"
+    _is_positive: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         _check_strength("l1", self.l1)
@@ -179,31 +192,6 @@ class PositiveElasticNet(Penalty):
         """The penalty, and that weights must not be negative."""
         ridge = f" + {self.l2:.6g} * 1/2 |w|^2" if self.l2 > 0.0 else ""
         return f"{self.l1:.6g} |w|_1{ridge}, w >= 0,"
-
-    def value(self, w: Vector) -> float:
-        """That of the elastic net where no weight is negative."""
-        if np.any(w < 0.0):
-            return np.inf
-        return self.l1 * float(np.sum(w)) + 0.5 * self.l2 * float(np.vdot(w, w))
-
-    def conjugate(self, v: Vector) -> float:
-        """Half the square of what is above l1, over l2."""
-        beyond = np.maximum(v - self.l1, 0.0)
-        if self.l2 == 0.0:
-            return np.inf if np.any(beyond) else 0.0
-        return 0.5 * float(np.vdot(beyond, beyond)) / self.l2
-
-    def apart(self, w: Vector, v: Vector) -> float:
-        """Sum of w_j (l1 - v_j) at v cut off at l1, and that of L2 at what was cut off."""
-        if np.any(w < 0.0) or np.isinf(self.conjugate(v)):
-            return np.inf
-        below = np.minimum(v, self.l1)
-        paid = float(np.sum(w * (self.l1 - below)))
-        return paid + (L2(self.l2).apart(w, v - below) if self.l2 > 0.0 else 0.0)
-
-    def proximal_step(self, w: Vector, step: float) -> Vector:
-        """Soft threshold from above, then shrinkage."""
-        return np.maximum(w - step * self.l1, 0.0) / (1.0 + step * self.l2)
 
 
 @dataclass(frozen=True)

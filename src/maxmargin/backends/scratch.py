@@ -1,4 +1,4 @@
-"""Large arrays that are written to, used up and wanted again, by one solve after the other.
+"""Memory of large arrays that are used up and wanted again, by one solve after the other, or that go back.
 
 The first write to new memory is slow: the system has to find it and wipe it, which can take ten times as long as to
 compute what is written. Inside `reusing`, a thread that asks again for an array of the same name gets the same memory.
@@ -7,6 +7,8 @@ Whoever asks must be done with what it asked for before. When the block ends the
 
 from __future__ import annotations
 
+import ctypes
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -41,3 +43,14 @@ def scratch(name: str, size: int) -> NDArray[np.float32]:
         kept.pop(key, None)  # given back before more is asked for
         kept[key] = np.empty(size, dtype=np.float32)
     return kept[key][:size]
+
+
+def give_back_memory() -> None:
+    """Return free pages of the heap, where the C library is one that keeps them until it is asked.
+
+    Arrays of some megabytes that come and go leave holes, which would still be there when larger ones are made.
+    """
+    if sys.platform == "linux":
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+        if trim is not None:
+            trim(0)

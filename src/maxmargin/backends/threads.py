@@ -17,6 +17,7 @@ task sees the context variables of the thread that started it.
 from __future__ import annotations
 
 import functools
+import itertools
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -49,8 +50,6 @@ class _Here(threading.local):
 
 
 _here = _Here()
-
-
 _most_threads: ContextVar[int | None] = ContextVar("most_threads", default=None)
 
 
@@ -66,9 +65,7 @@ def at_most(n_jobs: int | None) -> Iterator[None]:
 
 def cores() -> int:
     """Cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def thread_count(n_jobs: int | None) -> int:
@@ -95,11 +92,8 @@ def _submit(kind: str, task: Callable[[StopFlag], Any], stop: StopFlag) -> Futur
             size = max(4, 2 * cores()) if kind == "helpers" else _MAX_THREADS
             _pools[kind] = ThreadPoolExecutor(max_workers=size, thread_name_prefix=f"maxmargin-{kind}")
         pool = _pools[kind]
-    return pool.submit(copy_context().run, _as_helper if kind == "helpers" else _as_leader, task, stop)
-
-
-def _as_leader(task: Callable[[StopFlag], Any], stop: StopFlag) -> Any:
-    return task(stop)
+    work = functools.partial(_as_helper, task) if kind == "helpers" else task
+    return pool.submit(copy_context().run, work, stop)
 
 
 def _as_helper(task: Callable[[StopFlag], Any], stop: StopFlag) -> Any:
@@ -117,9 +111,12 @@ def run_together(tasks: list[Callable[[StopFlag], Any]], *, brief: bool = False)
     The first exception, KeyboardInterrupt included, raises the flag, waits until every task has returned, and goes on.
     Of brief tasks, which end within a fraction of a second, this thread does one itself.
     """
-    if _here.stop is not None:
-        return _run_here(tasks, _here.stop)
     stop: StopFlag = np.zeros(1, dtype=np.uint8)
+    if _here.stop is not None:  # one after the other in this thread, with the interrupt that the main thread would have
+        flag = stop if _here.minds_the_flag else _here.stop  # who looks at the flag wants whole loops all the same
+        results = [task(flag) for task in tasks]
+        raise_if_interrupted()
+        return results
     futures = [_submit("helpers", task, stop) for task in (tasks[1:] if brief else tasks)]
     try:
         own = [tasks[0](stop)] if brief else []
@@ -128,18 +125,6 @@ def run_together(tasks: list[Callable[[StopFlag], Any]], *, brief: bool = False)
         stop[0] = 1
         wait(futures)
         raise
-
-
-def _run_here(tasks: list[Callable[[StopFlag], Any]], stop: StopFlag) -> list[Any]:
-    """The tasks one after the other in this thread, with the interrupt that the main thread would have had."""
-    flag = _raised_never() if _here.minds_the_flag else stop  # who looks at the flag wants whole loops all the same
-    results = [task(flag) for task in tasks]
-    raise_if_interrupted()
-    return results
-
-
-def _raised_never() -> StopFlag:
-    return np.zeros(1, dtype=np.uint8)
 
 
 def raise_if_interrupted() -> None:
@@ -218,10 +203,7 @@ def over_ranges(
     threads = max(1, min(thread_count(n_jobs), n_rows))
     edges = [n_rows * k // threads for k in range(threads + 1)]
 
-    def task(start: int, end: int) -> Callable[[StopFlag], Any]:
-        return lambda stop: work(start, end, stop)
-
-    return run_together([task(edges[k], edges[k + 1]) for k in range(threads)], brief=brief)
+    return run_together([functools.partial(work, *ends) for ends in itertools.pairwise(edges)], brief=brief)
 
 
 @functools.cache

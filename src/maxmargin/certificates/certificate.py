@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from maxmargin._types import Labels, RowIndex, Rows, Vector
-from maxmargin.certificates.assessment import Assessment, assess
+from maxmargin.certificates.assessment import assess
 from maxmargin.certificates.claim import Claim, Point
 from maxmargin.certificates.html import as_html, in_one_line
 from maxmargin.errors import CertificateError
@@ -213,8 +213,13 @@ def certify(
     n_rows: int,
     sample_weight: Vector | None = None,
 ) -> Certificate:
-    """Certificate of a solution; `rows` are the positions in the data of the problem's rows (None for all)."""
-    seen = assess(problem, solution.alpha, solution.weights, solution.bias)
+    """Certificate of a solution; `rows` are the positions in the data of the problem's rows (None for all).
+
+    A status that the numbers contradict is corrected.
+    """
+    seen = solution.assessment
+    if seen is None:
+        seen = assess(problem, solution.alpha, solution.weights, solution.bias)
     beta = problem.coefficients(solution.alpha)
     nonzero = np.flatnonzero(beta if beta.ndim == 1 else np.any(beta != 0.0, axis=1))
     point = Point(
@@ -223,14 +228,8 @@ def certify(
         weights=solution.weights,
         bias=seen.bias,
     )
-    claim = Claim(specification, point, n_rows, sample_weight)
-    return from_assessment(seen, problem.objective, claim, solution, tol)
-
-
-def from_assessment(seen: Assessment, objective: str, claim: Claim, solution: Solution, tol: float) -> Certificate:
-    """Certificate of the numbers seen; a status that they contradict is corrected."""
     certificate = Certificate(
-        objective=objective,
+        objective=problem.objective,
         primal=seen.primal,
         dual=seen.dual,
         gap=seen.gap,
@@ -239,12 +238,12 @@ def from_assessment(seen: Assessment, objective: str, claim: Claim, solution: So
         rounding=seen.rounding,
         status=solution.status,
         solver=solution.solver,
-        n_support=len(claim.point.support),
+        n_support=len(point.support),
         passes=solution.passes,
         seconds=solution.seconds,
         tol=tol,
         reason=seen.reason,
-        claim=claim,
+        claim=Claim(specification, point, n_rows, sample_weight),
     )
     return replace(certificate, status=_judged(solution.status, certificate, tol))
 

@@ -10,13 +10,11 @@ from scipy import sparse
 
 from maxmargin._types import Labels, RowIndex, Rows, Vector
 from maxmargin.certificates.assessment import Assessment, assess
-from maxmargin.certificates.streamed import assess_stream
 from maxmargin.data import as_rows, as_vectors, count_rows
 from maxmargin.errors import CertificateError, DataError, DataTypeError
 from maxmargin.losses import HardMargin
 from maxmargin.penalties import L2
-from maxmargin.problems import AllClasses, OneClass, Regression, Specification, StreamedProblem, is_source
-from maxmargin.problems.streamed import row_weights
+from maxmargin.problems import AllClasses, OneClass, Regression, SharedRows, Specification, is_source
 
 
 @dataclass(frozen=True)
@@ -87,14 +85,14 @@ class Claim:
         weights = self.point.weights
         if weights is None or not self.takes_source:
             raise DataError("a source serves the certificates of linear machines with one score a row; give X and y.")
-        problem = StreamedProblem(source, [self.specification], row_weights(source))
-        if problem.n_rows != self.n_rows or problem.n_features != len(weights):
+        problem = SharedRows.of(source, [self.specification]).problems[0]
+        if problem.n_rows != self.n_rows or problem.source.n_features != len(weights):
             raise DataError(
                 f"the certificate is about {self.n_rows} rows with {len(weights)} columns, got a source of "
-                f"{problem.n_rows} rows with {problem.n_features}. Give the data the model was trained on."
+                f"{problem.n_rows} rows with {problem.source.n_features}. Give the data the model was trained on."
             )
-        beta, bias = self.point.everywhere(self.n_rows), float(np.asarray(self.point.bias).item())
-        return assess_stream(problem, beta[None, :], weights[None, :], [bias]).parts[0]
+        bias = float(np.asarray(self.point.bias).item())
+        return assess(problem, self.point.everywhere(self.n_rows), weights, bias)
 
     def _rows(self, X: Rows) -> Rows:
         """Rows of numbers, or whatever else the kernel works on."""

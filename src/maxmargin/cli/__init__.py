@@ -28,22 +28,14 @@ def options(
         bool, typer.Option("--debug", help="Show the whole traceback of an error instead of one line.")
     ] = False,
     show_version: Annotated[
-        bool,
-        typer.Option("--version", callback=version.print_version, is_eager=True, help="Show the version."),
+        bool, typer.Option("--version", callback=version.print_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
     """Large-margin learning that proves its answers."""
 
 
-app.command()(train.train)
-app.command()(predict.predict)
-app.command()(certify.certify)
-app.command()(convert.convert)
-app.command()(inspect.inspect)
-app.command()(evaluate.evaluate)
-app.command()(path.path)
-app.command()(demo.demo)
-app.command()(version.version)
+for verb in (train, predict, certify, convert, inspect, evaluate, path, demo, version):
+    app.command()(getattr(verb, verb.__name__.rpartition(".")[2]))  # the function that a file is named after
 
 
 def main() -> None:

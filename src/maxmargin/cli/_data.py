@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
-from maxmargin.cli._wording import for_command_line
+from maxmargin.cli._errors import for_command_line
 from maxmargin.errors import DataError, ParameterError, label_in_words
 
 if TYPE_CHECKING:
     from maxmargin._types import Labels, Rows
-    from maxmargin.data.batches import ReadProgress
+    from maxmargin.data.formats.inputs import ReadProgress
 
 _SECONDS_BETWEEN_LINES = 2.0
 _PANEL = "Data"
@@ -39,7 +39,7 @@ Json = Annotated[bool, typer.Option("--json", help="Results as one JSON object o
 
 
 @dataclass(frozen=True)
-class Opening:
+class DataOptions:
     """How to open the files of a command."""
 
     panel: ClassVar[str] = _PANEL

@@ -13,7 +13,7 @@ from maxmargin.errors import DataError, ParameterError, unknown_name
 
 _PANEL = "Machine"
 _KERNELS = ("linear", "poly", "rbf", "sigmoid")
-_LINEAR_LOSSES = {"hinge": "hinge", "squared-hinge": "squared_hinge"}
+_LOSSES = {"hinge": "hinge", "squared-hinge": "squared_hinge", "logistic": "logistic"}
 _TUBES = {"epsilon": "epsilon_insensitive", "squared-epsilon": "squared_epsilon_insensitive"}
 
 
@@ -26,7 +26,7 @@ Gamma = Annotated[str, machine_option("--gamma", "Width of poly, rbf, sigmoid: a
 
 
 @dataclass(frozen=True)
-class Search:
+class SearchOptions:
     """Options that say how the optimum is looked for, and for how long."""
 
     panel: ClassVar[str] = "Search for the optimum"
@@ -48,17 +48,17 @@ class Search:
     def check(self) -> None:
         """Refuse what no machine can be trained with."""
         from maxmargin.estimators.fitting.parameters import check_choice, check_seed
-        from maxmargin.estimators.fitting.streaming import STREAMS
+        from maxmargin.solvers.registry import STREAM
 
         check_seed(self.seed)
         if self.stream is not None:
-            check_choice("stream", self.stream, STREAMS)
+            check_choice("stream", self.stream, STREAM)
         if self.checkpoint is not None and self.checkpoint.exists() and not self.checkpoint.is_dir():
             raise ParameterError(f"--checkpoint {self.checkpoint} is a file. Name a directory; a new one is made.")
 
 
 @dataclass(frozen=True)
-class Machine:
+class MachineOptions:
     """Options that make an estimator."""
 
     panel: ClassVar[str] = _PANEL
@@ -68,8 +68,7 @@ class Machine:
     degree: Annotated[int | None, "Degree of poly; 3 if not given."] = None
     coef0: Annotated[float | None, "Constant of poly and sigmoid; 0 if not given."] = None
     loss: Annotated[
-        str | None,
-        "hinge, squared-hinge, logistic; of --regression epsilon, squared-epsilon; of --kernel the first.",
+        str | None, "hinge, squared-hinge, logistic; of --regression epsilon, squared-epsilon; of --kernel the first."
     ] = None
     regression: Annotated[bool, "Labels are numbers to be approximated."] = False
     epsilon: Annotated[float, "Half-width of the tube of a regression."] = 0.1
@@ -78,37 +77,28 @@ class Machine:
     tol: Annotated[float, "Relative duality gap and KKT violation to reach."] = 1e-4
 
     def estimator(
-        self,
-        C: float = 1.0,
-        gamma: float | str = "scale",
-        search: Search | None = None,
-        **more: Any,
+        self, C: float = 1.0, gamma: float | str = "scale", search: SearchOptions | None = None, **more: Any
     ) -> Any:
         """The estimator, unfitted; `more` are parameters that are no options of a machine.
 
         What it would refuse with any data is refused here, before data are read; all but the name of a solver, of which
         those that suit the machine are known to its fit.
         """
-        common: dict[str, Any] = {"C": C, "tol": self.tol, **more}
-        if search is not None:
-            common |= {"max_seconds": search.max_seconds, "memory": search.memory, "solver": search.solver}
-        else:
-            search = Search()
-        search.check()
-        if self.kernel is not None:
-            model = self._kind()(**common, gamma=gamma, **self._kernel_parameters(search))
-        else:
-            model = self._kind()(**common, **self._linear_parameters(search))
-        model._settings("auto")
-        self._check(C)
-        return model
-
-    def _check(self, C: float) -> None:
+        import maxmargin
         from maxmargin.estimators.fitting.parameters import check_cost, check_epsilon, check_intercept
 
+        if search is None:
+            search = SearchOptions()
+        else:
+            more |= {"max_seconds": search.max_seconds, "memory": search.memory, "solver": search.solver}
+        search.check()
+        kind, parameters = self._linear(search) if self.kernel is None else self._with_kernel(gamma, search)
+        model = getattr(maxmargin, kind)(C=C, tol=self.tol, **more, **parameters, **self._about_labels())
+        model._settings("auto")
         check_cost(C)
         check_epsilon(self.epsilon)
         check_intercept(self.intercept)
+        return model
 
     def check_labels(self, source: Any, files: Sequence[Path]) -> None:
         """Refuse words where numbers are to be approximated, and numbers that are no classes."""
@@ -130,16 +120,8 @@ class Machine:
                 "to approximate numbers, or name the column of the classes with --label."
             )
 
-    def _kind(self) -> Any:
-        import maxmargin
-
-        if self.kernel is not None:
-            return maxmargin.SVR if self.regression else maxmargin.SVC
-        if self.loss == "logistic":
-            return maxmargin.LogisticRegression
-        return maxmargin.LinearSVR if self.regression else maxmargin.LinearSVC
-
-    def _kernel_parameters(self, search: Search) -> dict[str, Any]:
+    def _with_kernel(self, gamma: float | str, search: SearchOptions) -> tuple[str, dict[str, Any]]:
+        """Name of the estimator, and its parameters."""
         expected = "epsilon" if self.regression else "hinge"
         if self.loss not in (None, expected):
             raise ParameterError(f"--loss {self.loss} is for linear machines; with --kernel the loss is {expected}.")
@@ -150,17 +132,18 @@ class Machine:
             )
         if self.kernel not in _KERNELS:
             raise unknown_name("--kernel", self.kernel, _KERNELS)
-        parameters: dict[str, Any] = {
+        return "SVR" if self.regression else "SVC", {
             "kernel": self.kernel,
+            "gamma": gamma,
             "degree": 3 if self.degree is None else self.degree,
             "coef0": 0.0 if self.coef0 is None else self.coef0,
             "intercept": self.intercept,
             "max_iter": -1 if search.max_passes is None else search.max_passes,
         }
-        return {**parameters, **self._about_labels()}
 
-    def _linear_parameters(self, search: Search) -> dict[str, Any]:
-        kinds = _TUBES if self.regression else {**_LINEAR_LOSSES, "logistic": "logistic"}
+    def _linear(self, search: SearchOptions) -> tuple[str, dict[str, Any]]:
+        """Name of the estimator, and its parameters."""
+        kinds = _TUBES if self.regression else _LOSSES
         loss = self.loss or ("epsilon" if self.regression else "squared-hinge")
         if loss not in kinds:
             raise ParameterError(f"unknown --loss {loss!r}. Known here: {', '.join(sorted(kinds))}.")
@@ -168,20 +151,21 @@ class Machine:
             "fit_intercept": self.intercept != "none",
             "intercept": "free" if self.intercept == "none" else self.intercept,
             "random_state": search.seed,
-            **self._about_labels(),
+            "stream": search.stream,
+            "checkpoint": None if search.checkpoint is None else str(search.checkpoint),
         }
         if search.max_passes is not None:
             parameters["max_iter"] = search.max_passes
-        parameters["stream"] = search.stream
-        parameters["checkpoint"] = None if search.checkpoint is None else str(search.checkpoint)
-        return parameters if loss == "logistic" else {**parameters, "loss": kinds[loss]}
+        if loss == "logistic":
+            return "LogisticRegression", parameters
+        return "LinearSVR" if self.regression else "LinearSVC", {**parameters, "loss": kinds[loss]}
 
     def _about_labels(self) -> dict[str, Any]:
-        if self.regression:
-            if self.class_weight is not None:
-                raise ParameterError("--class-weight is for classes; leave it out with --regression.")
-            return {"epsilon": self.epsilon}
-        return {"class_weight": _class_weight(self.class_weight)}
+        if not self.regression:
+            return {"class_weight": _class_weight(self.class_weight)}
+        if self.class_weight is not None:
+            raise ParameterError("--class-weight is for classes; leave it out with --regression.")
+        return {"epsilon": self.epsilon}
 
 
 def number(name: str, text: str) -> float:

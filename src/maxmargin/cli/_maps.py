@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from maxmargin.cli._wording import OptionError
+from maxmargin.cli._errors import OptionError
 from maxmargin.errors import DataError, ParameterError, unknown_name
 
 if TYPE_CHECKING:
-    from maxmargin.cli._machines import Machine
+    from maxmargin.cli._machines import MachineOptions
     from maxmargin.features.carried import CarriedMap
 
 _KINDS = {
@@ -46,7 +46,7 @@ MapText = Annotated[
 ]
 
 
-def map_named(text: str | None, machine: Machine, gamma: str | None) -> CarriedMap | None:
+def map_named(text: str | None, machine: MachineOptions, gamma: str | None) -> CarriedMap | None:
     """The map that an option asks for, not fitted yet; options of kernels beside it are refused."""
     from maxmargin import features
     from maxmargin.features.carried import CarriedMap
@@ -96,7 +96,7 @@ def check_letters(
     carried: CarriedMap | None, files: Sequence[Path], form: str | None, *, of_model: bool = False
 ) -> None:
     """Refuse rows of numbers for a map of letters, which an option names or a model carries, by the files' format."""
-    from maxmargin.data.opening import format_by_ending
+    from maxmargin.data.formats import format_by_ending
 
     if carried is None or not carried.takes_letters:
         return

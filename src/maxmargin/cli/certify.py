@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from maxmargin.cli._data import Files, Json, Opening, SkipBadRows, in_memory
+from maxmargin.cli._data import DataOptions, Files, Json, SkipBadRows, in_memory
 from maxmargin.cli._maps import check_letters, value_type
 from maxmargin.cli._models import ModelFile, columns_of, load_model, map_of
 from maxmargin.cli._options import with_options
@@ -24,7 +24,7 @@ _TRAINED_ON = "Give the data that it was trained on: all rows, with their labels
 def certify(
     model: ModelFile,
     files: Files,
-    opening: Opening,
+    opening: DataOptions,
     require: Annotated[
         float | None, typer.Option("--require", help="Fail (exit code 3) where the relative gap is above this.")
     ] = None,

@@ -7,10 +7,9 @@ from typing import Annotated
 
 import typer
 
-from maxmargin.cli._data import Json, Opening, SkipBadRows, tell
+from maxmargin.cli._data import DataOptions, Json, SkipBadRows, tell
 from maxmargin.cli._options import with_options
-from maxmargin.cli._outputs import check_output
-from maxmargin.cli._results import print_json
+from maxmargin.cli._results import check_output, print_json
 from maxmargin.errors import ParameterError, unknown_name
 
 _ONLY_READ = (".npy", ".tsv")
@@ -19,7 +18,7 @@ _ONLY_READ = (".npy", ".tsv")
 @with_options
 def convert(
     files: Annotated[list[Path], typer.Argument(help="Data files, then the file to write.")],
-    opening: Opening,
+    opening: DataOptions,
     to: Annotated[
         str | None,
         typer.Option(
@@ -45,13 +44,14 @@ def convert(
     if sort:
         if len(sources) != 1 or to not in (None, "libsvm"):
             raise ParameterError("--sort repairs one file of LIBSVM text: maxmargin convert --sort a.txt b.txt")
-        from maxmargin.data.compressed import compressing
-        from maxmargin.data.repairing import sorted_lines
+        from maxmargin.data.formats.compressed import compressing
+        from maxmargin.data.formats.writing import sorted_lines
 
         with replacing(target) as file, compressing(file, target.suffix.lower()) as text:
-            text.writelines(sorted_lines(sources[0]))
+            for line in sorted_lines(sources[0]):  # not every compressor takes several at once
+                text.write(line)
         return
-    from maxmargin.data.writing import write_rows
+    from maxmargin.data.formats.writing import write_rows
 
     form = _format_of(target, to)
     dtype = "float32" if form == "blocks" else "float64"  # as they are trained on; else every digit is kept
@@ -67,18 +67,18 @@ def convert(
 
 def _format_of(target: Path, to: str | None) -> str:
     """The format asked for, by its name or by that of the new file, which must not belie what is in it."""
-    from maxmargin.data.compressed import ENDINGS
-    from maxmargin.data.opening import format_by_ending
-    from maxmargin.data.writing import TEXTS, WRITTEN
+    from maxmargin.data.formats import FORMATS, format_by_ending
+    from maxmargin.data.formats.compressed import ENDINGS
+    from maxmargin.data.formats.writing import TEXTS
 
     ending = target.suffix.lower()
-    if to is not None and to not in WRITTEN:
-        raise unknown_name("--to", to, WRITTEN)
+    if to is not None and to not in FORMATS:
+        raise unknown_name("--to", to, FORMATS)
     inside = Path(target.stem).suffix.lower() if ending in ENDINGS else ending
     if to is None and inside in _ONLY_READ:
         raise ParameterError(
             f"files that end in {inside!r} can be read, not written. Give the new file another ending, or say "
-            f"--to with one of {', '.join(WRITTEN)}."
+            f"--to with one of {', '.join(FORMATS)}."
         )
     form = to or format_by_ending(target)
     if ending in ENDINGS and form not in TEXTS:

@@ -10,7 +10,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from maxmargin.cli._outputs import check_output
+from maxmargin.cli._results import check_output
 from maxmargin.errors import MissingExtraError
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def _side_by_side(models: dict[str, Any]) -> Table:
 def _draw(models: dict[str, Any], X: Matrix, y: Labels, output: Path) -> None:
     from maxmargin.data.replacing import replacing
     from maxmargin.plot import boundary
-    from maxmargin.plot._matplotlib import new_panels
+    from maxmargin.plot.axes import new_panels
 
     figure, panels = new_panels(len(models))
     for (title, model), ax in zip(models.items(), panels, strict=True):

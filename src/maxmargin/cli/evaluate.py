@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from maxmargin.cli._data import Files, Json, Opening, SkipBadRows, in_memory
-from maxmargin.cli._machines import Machine, costs, machine_option, width
+from maxmargin.cli._data import DataOptions, Files, Json, SkipBadRows, in_memory
+from maxmargin.cli._machines import MachineOptions, costs, machine_option, width
 from maxmargin.cli._maps import MapText, check_letters, map_named
 from maxmargin.cli._options import with_options
-from maxmargin.cli._outputs import check_output
-from maxmargin.cli._results import print_json
+from maxmargin.cli._results import check_output, print_json
 from maxmargin.errors import DataError, ParameterError, label_in_words
 
 if TYPE_CHECKING:
@@ -38,13 +37,13 @@ _UNNAMED = {  # a width in the name says that there is a kernel; these are the u
 def evaluate(
     *,
     files: Files,
-    opening: Opening,
+    opening: DataOptions,
     C: Annotated[str, machine_option("--C", "Costs to compare, with commas between them.")] = "0.1,1,10",
     gamma: Annotated[
         str | None,
         machine_option("--gamma", "Widths of --kernel to compare, with commas between them; 'scale' if not given."),
     ] = None,
-    machine: Machine,
+    machine: MachineOptions,
     map: MapText = None,  # noqa: A002 - as the option is called
     folds: Annotated[
         int | None, typer.Option("--folds", help=f"Folds of the cross-validation; {_FOLDS} if not given.", min=2)
@@ -55,8 +54,7 @@ def evaluate(
     seed: Annotated[int | None, typer.Option("--seed", help=f"Seed of the split; {_SEED} if not given.")] = None,
     rule: Annotated[str, typer.Option("--rule", help="best or one-standard-error.")] = "best",
     experiment: Annotated[
-        Path | None,
-        typer.Option("--experiment", help="JSON file that remembers scores and the look at the test set."),
+        Path | None, typer.Option("--experiment", help="JSON file that remembers scores and the look at the test set.")
     ] = None,
     reveal: Annotated[
         bool, typer.Option("--reveal", help="Score the chosen model on the test set, once; needs --experiment.")
@@ -116,7 +114,7 @@ def _opened(path: Path, X: Rows, y: Labels, **given: float | None) -> Experiment
 
 
 def _begun(
-    X: Rows, y: Labels, machine: Machine, *, folds: int | None, test: float | None, seed: int | None
+    X: Rows, y: Labels, machine: MachineOptions, *, folds: int | None, test: float | None, seed: int | None
 ) -> Experiment:
     """A new experiment."""
     from maxmargin.evaluate import Experiment
@@ -145,7 +143,7 @@ def _check_classes(y: Labels, least: int, where: str, why: str) -> None:
         )
 
 
-def _models(machine: Machine, C: str, gamma: str | None, n_jobs: int | None) -> dict[str, Any]:
+def _models(machine: MachineOptions, C: str, gamma: str | None, n_jobs: int | None) -> dict[str, Any]:
     """Estimators by name, from small costs to large."""
     grid, options = sorted(costs(C)), _in_name(machine)
     if machine.kernel in (None, "linear"):
@@ -161,7 +159,7 @@ def _models(machine: Machine, C: str, gamma: str | None, n_jobs: int | None) -> 
     }
 
 
-def _in_name(machine: Machine) -> str:
+def _in_name(machine: MachineOptions) -> str:
     """The options of a machine that are not the usual ones, so that no two machines of a file have one name."""
     named = [
         (field.name.replace("_", "-"), getattr(machine, field.name))

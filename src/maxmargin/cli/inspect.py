@@ -7,11 +7,11 @@ from typing import Annotated, Any
 
 import typer
 
-from maxmargin.cli._data import Json, Opening
+from maxmargin.cli._data import DataOptions, Json
+from maxmargin.cli._errors import for_command_line
 from maxmargin.cli._models import is_model_file, map_of
 from maxmargin.cli._options import with_options
 from maxmargin.cli._results import certificate_record, print_json, print_table
-from maxmargin.cli._wording import for_command_line
 from maxmargin.errors import DataError, label_in_words
 
 _MANY_PROBLEMS = 1_000_000
@@ -21,12 +21,16 @@ _SHOWN = 10
 @with_options
 def inspect(
     file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="A data file or a model file.")],
-    opening: Opening,
+    opening: DataOptions,
     json: Json = False,
 ) -> None:
     """Show shape, sparsity, labels and first problems of data; kind, size and certificate of a model."""
+    model: Any = None
     if is_model_file(file):
-        record = _about_model(file)
+        from maxmargin import load
+
+        model = load(file)
+        record = _about_model(model, file)
     else:
         with opening.source([file], skip_bad_rows=_MANY_PROBLEMS, needs_labels=False, tells_problems=False) as source:
             record = _about_data(source)
@@ -49,19 +53,10 @@ def inspect(
         for problem in record["problems"]:
             print(f"  {problem}")
     if record.get("certificate"):
-        print(f"\n{_certificate_of(file)}")
+        print(f"\n{model.certificate_}")
 
 
-def _certificate_of(file: Path) -> Any:
-    from maxmargin import load
-
-    return load(file).certificate_
-
-
-def _about_model(file: Path) -> dict[str, Any]:
-    from maxmargin import load
-
-    model = load(file)
+def _about_model(model: Any, file: Path) -> dict[str, Any]:
     record: dict[str, Any] = {"kind": type(model).__name__, "bytes": file.stat().st_size}
     if hasattr(model, "n_features_in_"):
         record["features"] = int(model.n_features_in_)

@@ -7,12 +7,11 @@ from typing import Annotated, Any
 
 import typer
 
-from maxmargin.cli._data import Files, Json, Opening, SkipBadRows, in_memory
-from maxmargin.cli._machines import Gamma, Machine, costs, machine_option, width
+from maxmargin.cli._data import DataOptions, Files, Json, SkipBadRows, in_memory
+from maxmargin.cli._machines import Gamma, MachineOptions, costs, machine_option, width
 from maxmargin.cli._maps import MapText, check_letters, map_named, value_type
 from maxmargin.cli._options import with_options
-from maxmargin.cli._outputs import check_output
-from maxmargin.cli._results import certificate_record, print_json, print_table
+from maxmargin.cli._results import certificate_record, check_output, print_json, print_table
 from maxmargin.errors import DataError, ParameterError
 
 _PICTURES = (".png", ".pdf", ".svg")
@@ -22,10 +21,10 @@ _PICTURES = (".png", ".pdf", ".svg")
 def path(
     *,
     files: Files,
-    opening: Opening,
+    opening: DataOptions,
     C: Annotated[str, machine_option("--C", "Costs, with commas between them.")] = "0.01,0.1,1,10,100",
     gamma: Gamma = "scale",
-    machine: Machine,
+    machine: MachineOptions,
     map: MapText = None,  # noqa: A002 - as the option is called
     plot: Annotated[
         Path | None,
@@ -85,7 +84,7 @@ def path(
             axes.figure.savefig(file, format=plot.suffix.lower().lstrip("."), dpi=150)
 
 
-def _check_plot(plot: Path, files: list[Path], machine: Machine) -> None:
+def _check_plot(plot: Path, files: list[Path], machine: MachineOptions) -> None:
     """Refuse a picture that cannot be drawn, before anything is trained."""
     check_output(plot, files)
     if plot.suffix.lower() not in _PICTURES:

@@ -10,12 +10,11 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from maxmargin.cli._data import Files, Json, Opening, SkipBadRows, tell
+from maxmargin.cli._data import DataOptions, Files, Json, SkipBadRows, tell
 from maxmargin.cli._maps import check_letters, value_type
 from maxmargin.cli._models import ModelFile, blocks_for, fitting, load_model, map_of
 from maxmargin.cli._options import with_options
-from maxmargin.cli._outputs import check_output, is_device
-from maxmargin.cli._results import print_json
+from maxmargin.cli._results import check_output, is_device, print_json
 from maxmargin.errors import DataTypeError, ParameterError, label_in_words
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 def predict(
     model: ModelFile,
     files: Files,
-    opening: Opening,
+    opening: DataOptions,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", dir_okay=False, help="Where to write; stdout if not given.")
     ] = None,

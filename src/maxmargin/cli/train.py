@@ -10,12 +10,11 @@ from typing import Annotated, Any
 
 import typer
 
-from maxmargin.cli._data import Files, Json, Opening, SkipBadRows, in_memory, tell
-from maxmargin.cli._machines import Gamma, Machine, Search, machine_option, number, width
+from maxmargin.cli._data import DataOptions, Files, Json, SkipBadRows, in_memory, tell
+from maxmargin.cli._machines import Gamma, MachineOptions, SearchOptions, machine_option, number, width
 from maxmargin.cli._maps import MapText, check_letters, map_named, value_type
 from maxmargin.cli._options import with_options
-from maxmargin.cli._outputs import check_output
-from maxmargin.cli._results import certificate_record, print_json
+from maxmargin.cli._results import certificate_record, check_output, print_json
 from maxmargin.errors import ParameterError
 
 
@@ -24,12 +23,12 @@ def train(
     *,
     files: Files,
     output: Annotated[Path, typer.Option("--output", "-o", dir_okay=False, help="Where to write the model.")],
-    opening: Opening,
+    opening: DataOptions,
     C: Annotated[str, machine_option("--C", "Cost of errors; 'inf' is a hard margin.")] = "1",
     gamma: Gamma = "scale",
-    machine: Machine,
+    machine: MachineOptions,
     map: MapText = None,  # noqa: A002 - as the option is called
-    search: Search,
+    search: SearchOptions,
     model_format: Annotated[str, typer.Option("--model-format", help="native, libsvm or liblinear.")] = "native",
     skip_bad_rows: SkipBadRows = 0,
     json: Json = False,
@@ -72,7 +71,7 @@ def train(
         print(f"\nModel: {output}")
 
 
-def _check_format(name: str, machine: Machine) -> None:
+def _check_format(name: str, machine: MachineOptions) -> None:
     """Refuse a format that does not exist, or has no such machine, before one is trained for it."""
     theirs, kinds = ("libsvm", "kernel machines") if machine.kernel is not None else ("liblinear", "linear machines")
     if name not in ("native", theirs):
@@ -80,7 +79,7 @@ def _check_format(name: str, machine: Machine) -> None:
 
 
 @contextmanager
-def _interrupts_told(search: Search) -> Iterator[None]:
+def _interrupts_told(search: SearchOptions) -> Iterator[None]:
     """Say after Ctrl-C what is left of the work."""
     try:
         yield
@@ -90,7 +89,7 @@ def _interrupts_told(search: Search) -> Iterator[None]:
         raise
 
 
-def fit(model: Any, source: Any, search: Search) -> None:
+def fit(model: Any, source: Any, search: SearchOptions) -> None:
     """Fit on arrays where the rows fit into memory, else on the source; progress goes to stderr."""
     from maxmargin.data.byte_sizes import byte_count
 

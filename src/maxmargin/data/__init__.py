@@ -11,10 +11,12 @@ from maxmargin.data.arrays import (
     take_rows,
 )
 from maxmargin.data.source import Block, Source
+from maxmargin.data.sources.pulled import PulledSource
 
 __all__ = [
     "ArraySource",
     "Block",
+    "PulledSource",
     "Source",
     "as_double",
     "as_rows",

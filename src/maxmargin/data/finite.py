@@ -40,10 +40,12 @@ def first_not_finite(X: Rows) -> NotFinite | None:
             first = (top + int(found[0, 0]), *found[0, 1:].tolist())
     if first is None:
         return None
-    row, column = _place_in_csr(X, first[0]) if sparse.issparse(X) else first
+    row, column = place_of_entry(X, first[0]) if sparse.issparse(X) else first
     return NotFinite(row, column, values[first], count)
 
 
-def _place_in_csr(X: Rows, entry: int) -> tuple[int, int]:
-    """Row and column of a stored entry."""
+def place_of_entry(X: Rows, entry: int) -> tuple[int, int]:
+    """Row and column of entry number `entry`: of those stored where rows are CSR, of all where they are dense."""
+    if not sparse.issparse(X):
+        return divmod(entry, int(X.shape[1]))
     return int(np.searchsorted(X.indptr, entry, side="right")) - 1, int(X.indices[entry])

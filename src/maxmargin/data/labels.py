@@ -43,29 +43,16 @@ class LabelTable:
     @cached_property
     def classes(self) -> Labels:
         """The different labels, sorted."""
-        return self._classes_and_places[0]
+        return np.unique(self.labels)
 
     @cached_property
     def class_of_code(self) -> NDArray[Any]:
         """Number of the class of each code, in the smallest type that holds all of them."""
-        return self._classes_and_places[1].astype(smallest_integer(len(self.classes)))
-
-    @cached_property
-    def _classes_and_places(self) -> tuple[Labels, NDArray[np.int64]]:
-        classes, places = np.unique(self.labels, return_inverse=True)
-        return classes, places
+        return np.searchsorted(self.classes, self.labels).astype(smallest_integer(len(self.classes)))
 
 
 NO_LABELS = LabelTable("none", [None])
 """Of rows without labels: whoever asks for one gets NaN."""
-
-
-def too_many_labels(source: object, table: LabelTable) -> DataError:
-    """What to say to somebody who asks for the classes of a source whose labels are not all in the table."""
-    return DataError(
-        f"{source!r} has more than {len(table.values):,} different labels, too many for classes. Train a regressor, or "
-        "look whether the labels are the right ones."
-    )
 
 
 def no_codes(n_rows: int) -> NDArray[np.int8]:

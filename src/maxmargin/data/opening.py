@@ -11,28 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin.data import compressed
-from maxmargin.data.batches import Input, IterableInput, ReadProgress, check_bytes
-from maxmargin.data.block_format import SUFFIX
 from maxmargin.data.byte_sizes import byte_count
-from maxmargin.data.file_source import FileSource
-from maxmargin.data.pulled import PulledSource
-from maxmargin.data.stored import BlockFileSource
+from maxmargin.data.formats import FORMATS, format_by_ending
+from maxmargin.data.formats.array_files import ArrayFileInput
+from maxmargin.data.formats.arrow_files import ArrowInput
+from maxmargin.data.formats.batches import check_bytes
+from maxmargin.data.formats.inputs import Input, IterableInput, Reading, ReadProgress
+from maxmargin.data.sources.block_files import BlockFileSource, FileSource
+from maxmargin.data.sources.plain_arrays import ArrayFileSource, plain_matrices
+from maxmargin.data.sources.pulled import PulledSource
 from maxmargin.errors import DataError, DataTypeError, ParameterError, unknown_name
-
-_FORMATS = {
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".arrow": "arrow",
-    ".feather": "arrow",
-    ".ipc": "arrow",
-    ".npy": "numpy",
-    ".npz": "numpy",
-    SUFFIX: "blocks",
-}
-FORMATS = ("libsvm", "csv", "parquet", "arrow", "numpy", "blocks")
 
 
 def open(  # noqa: A001 - the name is the public one, and is used as maxmargin.open
@@ -102,12 +90,15 @@ def open(  # noqa: A001 - the name is the public one, and is used as maxmargin.o
     block_bytes = byte_count("memory", memory)
     skip = _integer("skip_bad_rows", skip_bad_rows, 0)
     columns = None if n_features is None else _integer("n_features", n_features, 1)
-    base = _zero_based(zero_based)
+    if zero_based != "auto" and not isinstance(zero_based, (bool, np.bool_)):
+        raise ParameterError(f'zero_based must be True, False or "auto", got zero_based={zero_based!r}.')
+    base = None if isinstance(zero_based, str) else bool(zero_based)
+    how = Reading(kind, label, columns, base, skip, n_jobs)
     paths = _paths(data)
     if paths is None:
         assert not isinstance(data, (str, os.PathLike))  # which are paths
         _refuse("an iterable of batches", format=format, label=label, labels=labels)
-        return FileSource(IterableInput(data, kind, columns), block_bytes, kind, columns, cache, progress)
+        return FileSource(IterableInput(data, how), block_bytes, cache, progress)
     chosen = format or _format_of(paths)
     if kind == np.uint8 and chosen not in ("numpy", "blocks"):
         raise ParameterError('dtype="uint8" is for arrays of bytes: NumPy files and batches. Use "float32" here.')
@@ -120,33 +111,27 @@ def open(  # noqa: A001 - the name is the public one, and is used as maxmargin.o
             raise ParameterError(f"only one block file can be opened at a time, got {len(paths)}.")
         return BlockFileSource(paths[0])
     if chosen == "libsvm":
-        from maxmargin.data.libsvm_text import LibsvmInput  # the compiler is loaded by what needs it
+        from maxmargin.data.formats.libsvm_text import LibsvmInput  # the compiler is loaded by what needs it
 
         _refuse("LIBSVM text", label=label, labels=labels)
-        rows = LibsvmInput(paths, kind, columns, base, skip, n_jobs)
+        rows = LibsvmInput(paths, how)
     elif chosen == "csv":
-        from maxmargin.data.csv_text import CsvInput  # likewise
+        from maxmargin.data.formats.csv_text import CsvInput  # likewise
 
         _refuse("CSV text", labels=labels)
-        rows = CsvInput(paths, kind, label, columns, skip)
+        rows = CsvInput(paths, how)
     elif chosen == "numpy":
-        from maxmargin.data.array_file_source import ArrayFileSource
-        from maxmargin.data.array_files import ArrayFileInput
-        from maxmargin.data.plain_matrix import plain_matrices
-
         _refuse("NumPy files", label=label)
-        rows = ArrayFileInput(paths, kind, labels)
+        rows = ArrayFileInput(paths, how, labels)
         plain = plain_matrices(paths)
         for matrix in plain or ():
             check_bytes(kind, matrix.dtype, str(matrix.path))
         if plain is not None and columns in (None, plain[0].n_columns):
-            return ArrayFileSource(rows, plain, block_bytes, kind)
+            return ArrayFileSource(rows, plain, block_bytes)
     else:
-        from maxmargin.data.arrow_files import ArrowInput
-
         _refuse("Parquet and Arrow files", labels=labels)
-        rows = ArrowInput(paths, kind, label, skip, chosen == "parquet")
-    return FileSource(rows, block_bytes, kind, columns, cache, progress)
+        rows = ArrowInput(paths, how, chosen == "parquet")
+    return FileSource(rows, block_bytes, cache, progress)
 
 
 def _paths(data: Any) -> list[Path] | None:
@@ -180,14 +165,6 @@ def _format_of(paths: list[Path]) -> str:
     return formats.pop()
 
 
-def format_by_ending(path: Path) -> str:
-    """The format that the ending of a name promises, in front of that of a compression."""
-    endings = [ending.lower() for ending in path.suffixes]
-    if endings and endings[-1] in compressed.ENDINGS:
-        endings.pop()
-    return _FORMATS.get(endings[-1], "libsvm") if endings else "libsvm"
-
-
 def _refuse(what: str, **given: object) -> None:
     """Refuse arguments that mean nothing for this kind of data."""
     for name, value in given.items():
@@ -199,11 +176,3 @@ def _integer(name: str, value: Any, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
         raise ParameterError(f"{name} must be an integer, at least {least}, got {name}={value!r}.")
     return int(value)
-
-
-def _zero_based(value: Any) -> bool | None:
-    if isinstance(value, str) and value == "auto":
-        return None
-    if not isinstance(value, (bool, np.bool_)):
-        raise ParameterError(f'zero_based must be True, False or "auto", got zero_based={value!r}.')
-    return bool(value)

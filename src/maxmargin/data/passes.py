@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,6 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from maxmargin._loops.curves import gap_loop
+from maxmargin._loops.loss_curve import Curve
 from maxmargin._loops.passes import (
     careful_combination_loop,
     careful_scores_loop,
@@ -145,14 +146,11 @@ class Passes:
             kept["squares"] = out
         return kept["squares"]
 
-    def row_gaps(
-        self, curve: Sequence[Any], w: Vector, b: float, C: Vector, beta: Vector
-    ) -> tuple[float, float, float]:
+    def row_gaps(self, curve: Curve, w: Vector, b: float, C: Vector, beta: Vector) -> tuple[float, float, float]:
         """Sums of loss and conjugate at weights w, intercept b and coefficients beta, and the worst row's violation."""
-        rows, y = self.rows, self.source.y
-        code, epsilon = curve[0], curve[1]
+        rows, y, numbers = self.rows, self.source.y, tuple(curve)
         parts = self._over(
-            lambda first, last: gap_loop(rows, code, epsilon, w, b, y, C, beta, first, last),
+            lambda first, last: gap_loop(rows, numbers, w, b, y, C, beta, first, last),
             self.n_rows,
             self.n_entries,
         )

@@ -27,17 +27,18 @@ from sklearn.base import is_classifier
 
 from maxmargin._types import Labels, Matrix, Rows, Vector
 from maxmargin.errors import DataError
-from maxmargin.evaluate.arguments import check_estimator, check_rows_and_labels
-from maxmargin.evaluate.cross_validation import folds_of, validated
+from maxmargin.evaluate.cross_validation import validated
 from maxmargin.evaluate.dealing import Stratify
+from maxmargin.evaluate.fingerprints import name_of
+from maxmargin.evaluate.folds import folds_of
 from maxmargin.evaluate.progress import working_on
-from maxmargin.evaluate.settings import name_of
+from maxmargin.evaluate.sample import check_estimator, sample_of
 from maxmargin.evaluate.splitters import five_by_two
-from maxmargin.evaluate.tables import Table, number
+from maxmargin.evaluate.tables import ShownAsTable, Table, number
 
 
 @dataclass(frozen=True)
-class FiveByTwoComparison:
+class FiveByTwoComparison(ShownAsTable):
     """Scores of two methods in five times two splits, and the tests on their differences; `str()` is a table.
 
     Attributes
@@ -100,12 +101,6 @@ class FiveByTwoComparison:
         ]
         return Table("Five times two-fold cross-validation", ("", "method", "mean score"), rows, notes)
 
-    def __str__(self) -> str:
-        return self.table().as_text()
-
-    def _repr_html_(self) -> str:
-        return self.table().as_html()
-
 
 def compare_five_by_two(
     a: Any,
@@ -143,15 +138,13 @@ def compare_five_by_two(
     """
     check_estimator(a)
     check_estimator(b)
-    X, y = check_rows_and_labels(X, y)
+    sample = sample_of(X, y, sample_weight)
     classifies = is_classifier(a) and is_classifier(b)
-    folds = folds_of(five_by_two(seed=seed, stratify=stratify), X, y, groups, classifies=classifies)
+    folds = folds_of(five_by_two(seed=seed, stratify=stratify), sample, groups, classifies=classifies)
     scores = []
     for letter, estimator in (("A", a), ("B", b)):
         with working_on(f"compare_five_by_two {letter}"):
-            found = validated(
-                estimator, X, y, folds, scoring=scoring, sample_weight=sample_weight, n_jobs=n_jobs, verbose=verbose
-            )
+            found = validated(estimator, sample, folds, scoring, n_jobs, verbose)
         if len(found.scores) != 10:
             raise DataError("halves of one row have no score of their own; 5x2 needs four rows at least.")
         scores.append(found.scores.reshape(5, 2))

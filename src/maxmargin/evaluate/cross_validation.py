@@ -9,45 +9,52 @@ methods use `compare_five_by_two`.
 R^2 of a single row is not defined. Where test parts have one row, a regressor's score is R^2 of all predictions
 together, and so are other scores that are no means over rows (`evaluate.scoring`); there is one score then and no
 standard error.
+
+Three routes lead to the predictions:
+
+    by fits             a fresh clone for every fold; for any estimator
+    by stored kernel    SVC and SVR whose kernel is the same for all folds: one matrix, of which each takes its part
+    by leaving out      SVC and SVR, leaving one row out: only support rows are solved again (`evaluate.left_out`)
+
+The second and third search with kernel values in single precision: a row on the boundary may fall either way. Where
+that is too coarse for the data, sub-problems are solved by plain fits (`evaluate.stored_kernels`). With
+gamma="scale" every fold has a width of its own. A matrix for each fold would cost more than the fits, so fits it is;
+leaving a row out changes the width by a hair, and there it is that of all rows.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
-from sklearn import model_selection
+from sklearn import config_context, get_config
 from sklearn.base import clone, is_classifier
+from sklearn.utils.validation import _num_samples
 
 from maxmargin._types import Labels, RowIndex, Rows, Vector
-from maxmargin.errors import DataError, MaxMarginError, ParameterError
-from maxmargin.estimators.fitting.validation import check_weights
-from maxmargin.evaluate import routes
-from maxmargin.evaluate.arguments import check_estimator, check_rows_and_labels
-from maxmargin.evaluate.fold_checks import check_folds
-from maxmargin.evaluate.splitters import (
-    EachRowOut,
-    FiveByTwo,
-    Folds,
-    Holdout,
-    KFold,
-    LeaveOneOut,
-    TrainValidationTest,
-    WithoutTest,
-    k_fold,
-)
-from maxmargin.evaluate.tables import CORRELATED, Table, number
+from maxmargin.backends.threads import raise_if_interrupted, run_apart, thread_count
+from maxmargin.errors import DataError
+from maxmargin.estimators.kernel.svc import SVC
+from maxmargin.evaluate import kernel_search
+from maxmargin.evaluate.folds import check_folds, folds_of
+from maxmargin.evaluate.left_out import left_out
+from maxmargin.evaluate.progress import Tick, counting
+from maxmargin.evaluate.sample import Sample, check_estimator, clone_with_threads, sample_of, training_on
+from maxmargin.evaluate.scoring import is_of_all_together, own_score, score_of_all, scorer_of, standard_error
+from maxmargin.evaluate.splitters import EachRowOut, Folds
+from maxmargin.evaluate.tables import CORRELATED, ShownAsTable, Table, number
 
-Splitter = TypeVar("Splitter", bound=Holdout | KFold | FiveByTwo | TrainValidationTest)
+Judged = TypeVar("Judged")
 
 _MOST_LINES = 20  # folds that the table shows one by one
 
 
 @dataclass(frozen=True)
-class CrossValidation:
+class CrossValidation(ShownAsTable):
     """What cross-validation found; `str()` is a table.
 
     Attributes
@@ -80,9 +87,7 @@ class CrossValidation:
     @property
     def standard_error(self) -> float:
         """Standard error of the mean as if folds were independent, which is too small; not a number for one score."""
-        if len(self.scores) < 2:
-            return float("nan")
-        return float(np.std(self.scores, ddof=1) / np.sqrt(len(self.scores)))
+        return float(standard_error(self.scores))
 
     @property
     def predictions(self) -> Labels:
@@ -110,12 +115,6 @@ class CrossValidation:
         elif n_folds > 1:
             notes.append("One score of all predictions together; it has no standard error.")
         return Table(title, ("fold", "rows", "score"), rows, notes)
-
-    def __str__(self) -> str:
-        return self.table().as_text()
-
-    def _repr_html_(self) -> str:
-        return self.table().as_html()
 
 
 def cross_validate(
@@ -165,82 +164,133 @@ def cross_validate(
     (10, 150)
     """
     check_estimator(estimator)
-    X, y = check_rows_and_labels(X, y)
-    folds = folds_of(cv, X, y, groups, classifies=is_classifier(estimator))
-    return validated(
-        estimator, X, y, folds, scoring=scoring, sample_weight=sample_weight, n_jobs=n_jobs, verbose=verbose
-    )
-
-
-def folds_of(cv: Any, X: Rows, y: Labels, groups: Any, *, classifies: bool) -> Folds:
-    """The folds that `cv` means."""
-    if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
-        cv = k_fold(int(cv))
-    if isinstance(cv, TrainValidationTest):
-        raise ParameterError("a split into three parts is no cv=; give its property without_test, which has two.")
-    if isinstance(cv, WithoutTest):
-        cv = replace(cv, whole=_for(cv.whole, classifies))
-    elif isinstance(cv, (Holdout, KFold, FiveByTwo)):
-        cv = _for(cv, classifies)
-    elif isinstance(cv, (LeaveOneOut, model_selection.LeaveOneOut)) and groups is None:
-        LeaveOneOut().get_n_splits(X)  # refuses a single row
-        return EachRowOut(len(y))
-    if isinstance(cv, str) or not (hasattr(cv, "split") or isinstance(cv, Iterable)):  # strings can be split, too
-        raise ParameterError(f"cv must be a number, a splitter or a list of pairs of rows, got cv={cv!r}.")
-    folds = _pairs(cv, X, y, groups)
-    if not folds:
-        raise ParameterError("cv has no split at all; give at least one pair of training and test rows.")
-    return folds
-
-
-def _pairs(cv: Any, X: Rows, y: Labels, groups: Any) -> list[tuple[RowIndex, RowIndex]]:
-    """Pairs of training and test rows, from a splitter or as they are given."""
-    try:
-        given = list(cv.split(X, y, groups) if hasattr(cv, "split") else cv)
-    except MaxMarginError:
-        raise
-    except (TypeError, ValueError) as error:  # of a splitter that is not ours
-        raise DataError(
-            f"cv={cv!r} does not split these {len(y)} rows: {error} Take fewer folds, or another splitter."
-        ) from error
-    for pair in given:
-        if isinstance(pair, str) or not hasattr(pair, "__len__") or len(pair) != 2:
-            raise ParameterError(f"cv must give pairs of training and test rows, got {pair!r} among them.")
-    return [(np.asarray(train), np.asarray(test)) for train, test in given]
-
-
-def _for(splitter: Splitter, classifies: bool) -> Splitter:
-    """The splitter with "auto" decided: who knows the estimator need not guess from y."""
-    return replace(splitter, stratify=classifies) if splitter.stratify == "auto" else splitter
+    sample = sample_of(X, y, sample_weight)
+    folds = folds_of(cv, sample, groups, classifies=is_classifier(estimator))
+    return validated(estimator, sample, folds, scoring, n_jobs, verbose)
 
 
 def validated(
-    estimator: Any,
-    X: Rows,
-    y: Labels,
-    folds: Folds,
-    *,
-    scoring: Any = None,
-    sample_weight: Any = None,
-    n_jobs: int | None = None,
-    verbose: bool | int = 0,
+    estimator: Any, sample: Sample, folds: Folds, scoring: Any, n_jobs: int | None, verbose: bool | int
 ) -> CrossValidation:
     """`cross_validate` on given folds."""
-    check_estimator(estimator)
     begun = time.perf_counter()
-    weight = check_weights(sample_weight, len(y))
-    folds = check_folds(folds, weight, len(y))
-    model = clone(estimator)
-    if n_jobs is not None and "n_jobs" in model.get_params(deep=False):
-        model.set_params(n_jobs=n_jobs)
-    has_kernel_route = scoring is None and routes.suits_kernel_routes(model, X)
+    folds = check_folds(folds, sample.weight, len(sample.y))
+    model = clone_with_threads(estimator, n_jobs)
+    # Tables and lists have no rows to look at yet, but their number decides.
+    shape, scores = np.empty((_num_samples(sample.X), 0)), None
+    has_kernel_route = scoring is None and kernel_search.suits(model, shape, ()) and np.isfinite(model.C)
     if has_kernel_route and isinstance(folds, EachRowOut):
-        found = routes.by_leaving_out(model, X, y, weight, verbose)
-    elif has_kernel_route and routes.shares_kernel(model):
-        found = routes.by_stored_kernel(model, X, y, weight, folds, verbose)
+        tests = list(np.arange(len(sample.y)).reshape(-1, 1))
+        predictions, route = _by_leaving_out(model, sample, verbose)
     else:
-        found = routes.by_fits(model, X, y, weight, folds, scoring, n_jobs, verbose)
+        tests = [test for _, test in folds]
+        if has_kernel_route and _shares_kernel(model):
+            X, y = clone(model)._check_all(*sample)[:2]
+            sample = Sample(X, y, sample.weight)
+            predictions, route = _by_stored_kernel(model, sample, folds, verbose)
+        else:
+            predictions, scores = _by_fits(model, sample, folds, tests, scoring, n_jobs, verbose)
+            route = "A fit for each fold"
+    if scores is None:
+        scores = _own_scores(model, sample, tests, predictions)
     seconds = time.perf_counter() - begun
-    return CrossValidation(
-        type(estimator).__name__, found.scores, found.test_rows, found.predictions, len(y), found.words, seconds
+    return CrossValidation(type(estimator).__name__, scores, tests, predictions, len(sample.y), route, seconds)
+
+
+def _shares_kernel(model: Any) -> bool:
+    """Whether all folds have the same kernel: gamma="scale" depends on the rows trained on."""
+    return not isinstance(model.kernel, str) or model.kernel in ("linear", "precomputed") or model.gamma != "scale"
+
+
+def _by_leaving_out(model: Any, sample: Sample, verbose: bool | int) -> tuple[list[Labels], str]:
+    """One fit, and a short solve for each support row; and that in words."""
+    found = left_out(model, *sample, verbose=verbose)
+    is_balanced = isinstance(model, SVC) and model.class_weight == "balanced"
+    words = f"{'A fit for each class' if is_balanced else 'One fit'} and {found.n_solved} short solves"
+    if found.n_plain > 0:
+        words += f", {found.n_plain} of them plain fits, because single precision is too coarse"
+    if not _shares_kernel(model):
+        words += ", gamma='scale' of all rows"
+    return list(found.predictions.reshape(-1, 1)), words
+
+
+def _by_stored_kernel(model: Any, sample: Sample, folds: Folds, verbose: bool | int) -> tuple[list[Labels], str]:
+    """One kernel matrix for all folds and pairs of classes; and that in words."""
+    with counting("cross_validate", "folds", len(folds), verbose) as tick:
+        predictions, n_plain = kernel_search.predictions(model, sample, list(folds), tick)
+    words = "From stored kernel values"
+    if n_plain > 0:
+        words += f", {n_plain} sub-problems by plain fits, because single precision is too coarse"
+    return predictions, words
+
+
+def _by_fits(
+    model: Any,
+    sample: Sample,
+    folds: Folds,
+    tests: Sequence[RowIndex],
+    scoring: Any,
+    n_jobs: int | None,
+    verbose: bool | int,
+) -> tuple[list[Labels], Vector | None]:
+    """A fresh clone for every fold; and the scores, but for those of the model's own that are of all together."""
+    scorer = scorer_of(model, scoring)
+    is_pooled = is_of_all_together(model, scoring, sample.weight, tests)
+
+    def judge(trained: Any, part: Sample) -> tuple[Labels, float]:
+        predicted = np.asarray(trained.predict(part.X))
+        return predicted, np.nan if is_pooled else float(scorer(trained, part.X, part.y, **part.weights))
+
+    with counting("cross_validate", "folds", len(folds), verbose) as tick:
+        done = judged_on_folds([model], sample, folds, judge, n_jobs, tick)
+    predictions = [predicted for predicted, _ in done]
+    if not is_pooled:
+        return predictions, np.array([score for _, score in done])
+    if scoring is None:
+        return predictions, None
+    rows = np.concatenate(tests)
+    weights = {} if sample.weight is None else {"sample_weight": sample.weight[rows]}
+    return predictions, np.array([score_of_all(scorer, sample.y[rows], np.concatenate(predictions), weights)])
+
+
+def judged_on_folds(
+    models: Sequence[Any],
+    sample: Sample,
+    folds: Folds,
+    judge: Callable[[Any, Sample], Judged],
+    n_jobs: int | None,
+    tick: Tick,
+) -> list[Judged]:
+    """What `judge` says of a clone of each model, trained on each fold, and the rows held out; several at a time."""
+    settings = get_config()  # scikit-learn keeps them by thread, and jobs run in others
+
+    def job(model: Any, k: int) -> Judged:
+        raise_if_interrupted()
+        train, test = folds[k]
+        trained = clone(model)
+        with config_context(**settings):
+            part = sample.part(model, train)
+            with training_on(part.y, k, len(folds)):
+                part.train(trained)
+            verdict = judge(trained, sample.part(model, test, train))
+        tick(1)
+        return verdict
+
+    jobs = [partial(job, model, k) for model in models for k in range(len(folds))]
+    with sample.naming_rows():
+        return run_apart(jobs, min(thread_count(n_jobs), len(jobs)))
+
+
+def _own_scores(model: Any, sample: Sample, tests: Sequence[RowIndex], predictions: Sequence[Labels]) -> Vector:
+    """Accuracy or R^2 of every fold, or that of all predictions together."""
+    y, weight = sample.y, sample.weight
+    if is_of_all_together(model, None, weight, tests):
+        tests, predictions = [np.concatenate(tests)], [np.concatenate(predictions)]
+    elif is_classifier(model) and max(len(test) for test in tests) == 1:  # scikit-learn's checks take longer than fits
+        return np.array([float(predicted[0] == y[test[0]]) for test, predicted in zip(tests, predictions, strict=True)])
+    return np.array(
+        [
+            own_score(model, y[test], predicted, None if weight is None else weight[test])
+            for test, predicted in zip(tests, predictions, strict=True)
+        ]
     )

@@ -62,16 +62,15 @@ def check_groups(groups: Any, n_rows: int) -> RowIndex:
     values = np.asarray(groups)
     if values.shape != (n_rows,):
         raise DataError(f"groups needs one entry a row: {n_rows} rows, got shape {values.shape}.")
-    return _numbered(values, "groups")[1]
+    return _numbered(values, "groups")
 
 
-def _numbered(values: Labels, name: str) -> tuple[Labels, RowIndex]:
-    """Distinct values, and the number of that of each row."""
+def _numbered(values: Labels, name: str) -> RowIndex:
+    """Number of the value of each row among the different ones."""
     try:
-        distinct, number = np.unique(values, return_inverse=True)
+        return np.unique(values, return_inverse=True)[1].astype(np.int64)
     except TypeError as error:
         raise DataTypeError(f"{name} mixes kinds that cannot be compared ({error}); make them all words.") from error
-    return distinct, number.astype(np.int64)
 
 
 def _strata(y: Any, n_rows: int, stratify: Stratify) -> RowIndex:
@@ -89,7 +88,7 @@ def _strata(y: Any, n_rows: int, stratify: Stratify) -> RowIndex:
         return np.zeros(n_rows, dtype=np.int64)
     if values.ndim != 1:
         raise DataError(f"stratify=True needs one label a row, got y of shape {values.shape}.")
-    return _numbered(values, "y")[1]
+    return _numbered(values, "y")
 
 
 def _check_sizes(y: Any, labels: RowIndex, n_parts: int) -> None:

@@ -1,8 +1,12 @@
 """Search over a grid of parameters by cross-validation, with its standard errors, and a rule that prefers the simple.
 
 The score of a setting is a mean over folds, and so uncertain. The best mean is one choice; the one-standard-error rule
-takes the simplest setting whose mean is within one standard error of the best (`evaluate.simplicity`): the smallest C,
-then the smallest gamma.
+takes the simplest setting whose mean is within one standard error of the best: the smallest C, then the smallest gamma.
+
+A small C, gamma, degree or depth makes a simple model; a large alpha does, a large nu, a wide tube, large leaves. The
+parameter that weighs the penalty, C or alpha, counts before the others. A step of a pipeline has its name before that
+of the parameter: svc__C is C. Values that are not all numbers, such as names of kernels, are simple in the order in
+which they are given.
 
 Folds share training rows, so their scores are correlated, and the standard error computed as if they were independent
 is a little too small. It is a yardstick, not a test.
@@ -11,36 +15,47 @@ is a little too small. It is a yardstick, not a test.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import product
+from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
 from sklearn.base import clone, is_classifier
-from sklearn.utils.metaestimators import _safe_split
 
 from maxmargin._types import Labels, Matrix, RowIndex, Rows, Vector
-from maxmargin.backends.threads import raise_if_interrupted, run_apart, thread_count
 from maxmargin.errors import DataError, ParameterError
-from maxmargin.estimators.fitting.validation import check_weights
 from maxmargin.evaluate import kernel_search
-from maxmargin.evaluate.arguments import check_estimator, check_rows_and_labels
-from maxmargin.evaluate.cross_validation import folds_of
-from maxmargin.evaluate.fold_checks import check_folds, check_spread, naming_rows_of, training_on
-from maxmargin.evaluate.progress import Tick, counting
-from maxmargin.evaluate.scoring import is_of_all_together, scorer_of
-from maxmargin.evaluate.simplicity import simplest
+from maxmargin.evaluate.cross_validation import judged_on_folds
+from maxmargin.evaluate.folds import check_folds, folds_of
+from maxmargin.evaluate.progress import counting
+from maxmargin.evaluate.sample import Sample, check_estimator, clone_with_threads, sample_of
+from maxmargin.evaluate.scoring import is_of_all_together, scorer_of, standard_error
 from maxmargin.evaluate.splitters import Folds
-from maxmargin.evaluate.tables import CORRELATED, Table, number
+from maxmargin.evaluate.tables import CORRELATED, ShownAsTable, Table, number
 
 _MOST_LINES = 20  # settings that the table shows
 _ROUNDING = 1e-12  # of a mean: the same scores in another order may differ by less
 
+_WEIGHS_THE_PENALTY = ("C", "alpha")
+_LARGE_IS_SIMPLE = frozenset(
+    {
+        "alpha",
+        "ccp_alpha",
+        "epsilon",
+        "min_impurity_decrease",
+        "min_samples_leaf",
+        "min_samples_split",
+        "n_neighbors",
+        "nu",
+        "var_smoothing",
+    }
+)
+
 
 @dataclass(frozen=True)
-class Grid:
+class Grid(ShownAsTable):
     """Scores of every setting on every fold.
 
     Attributes
@@ -54,7 +69,7 @@ class Grid:
     parameters: dict[str, list[Any]]
     scores: Matrix
     _estimator: Any = field(repr=False)
-    _data: tuple[Rows, Labels, Vector | None] = field(repr=False)
+    _sample: Sample = field(repr=False)
 
     @property
     def mean(self) -> Matrix:
@@ -64,10 +79,7 @@ class Grid:
     @property
     def standard_error(self) -> Matrix:
         """Standard error of the mean, as if folds were independent; not a number where there is one fold."""
-        n_folds = self.scores.shape[-1]
-        if n_folds == 1:
-            return np.full(self.scores.shape[:-1], np.nan)
-        return np.asarray(self.scores.std(axis=-1, ddof=1) / np.sqrt(n_folds))
+        return standard_error(self.scores)
 
     @property
     def best_params(self) -> dict[str, Any]:
@@ -94,7 +106,7 @@ class Grid:
             raise ParameterError("one split has no standard error; search on several folds, or choose('best').")
         least = self.mean[best] - self.standard_error[best]
         good = np.argwhere(self.mean >= least - _ROUNDING * abs(least))
-        return self._setting(simplest(good.tolist(), self.parameters))
+        return self._setting(_simplest(good.tolist(), self.parameters))
 
     def _best(self) -> tuple[Any, ...]:
         """Place of the best mean; settings without one do not count."""
@@ -110,9 +122,7 @@ class Grid:
 
     def fit(self, rule: Literal["best", "one-standard-error"] = "best") -> Any:
         """A fresh estimator with the chosen setting, trained on all rows, with its certificate."""
-        X, y, sample_weight = self._data
-        model = clone(self._estimator).set_params(**self.choose(rule))
-        return model.fit(X, y) if sample_weight is None else model.fit(X, y, sample_weight=sample_weight)
+        return self._sample.train(clone(self._estimator).set_params(**self.choose(rule)))
 
     def _setting(self, place: Sequence[Any]) -> dict[str, Any]:
         return {name: values[int(k)] for (name, values), k in zip(self.parameters.items(), place, strict=True)}
@@ -138,9 +148,6 @@ class Grid:
             setting = [_in_short(value) for value in self._setting(place).values()]
             rows.append((*setting, number(self.mean[place]), number(self.standard_error[place])))
         return Table(self._title(), (*self.parameters, "mean score", "standard error"), rows, self._notes())
-
-    def _repr_html_(self) -> str:
-        return self.table().as_html()
 
 
 def grid(
@@ -195,22 +202,24 @@ def grid(
     """
     check_estimator(estimator)
     values = _checked(estimator, parameters)
-    X, y = check_rows_and_labels(X, y)
-    X = X if hasattr(X, "shape") else np.asarray(X)
-    sample_weight = check_weights(sample_weight, len(y))
-    folds = folds_of(cv, X, y, groups, classifies=is_classifier(estimator))
-    folds = check_folds(folds, sample_weight, len(y))
-    if is_of_all_together(estimator, scoring, sample_weight, [test for _, test in folds]) or sample_weight is not None:
-        check_spread(folds)
-    given = clone(estimator)
-    if n_jobs is not None and "n_jobs" in given.get_params():
-        given.set_params(n_jobs=n_jobs)
+    sample = sample_of(X, y, sample_weight)
+    sample = sample if hasattr(sample.X, "shape") else sample._replace(X=np.asarray(sample.X))
+    folds = check_folds(folds_of(cv, sample, groups, classifies=is_classifier(estimator)), sample.weight, len(sample.y))
+    tests = [test for _, test in folds]
+    is_pooled = is_of_all_together(estimator, scoring, sample.weight, tests)
+    if is_pooled or (sample.weight is not None and min(map(len, tests)) < 2):
+        raise DataError(
+            "a fold has a single test row, of which R^2 and such scores are not defined, and whose weight would not "
+            "count. Take folds of more rows, or, without weights, a score that is a mean over rows, such as "
+            "scoring='accuracy' or 'neg_mean_squared_error'."
+        )
+    given = clone_with_threads(estimator, n_jobs)
     has_costs = "C" in values and math.inf not in values["C"]  # a hard margin has no place in the box of the others
-    if scoring is None and has_costs and kernel_search.suits(given, X, list(values)):
-        scores = _by_stored_kernels(given, X, y, sample_weight, folds, values, verbose)
+    if scoring is None and has_costs and kernel_search.suits(given, sample.X, list(values)):
+        scores = _by_stored_kernels(given, sample, folds, values, verbose)
     else:
-        scores = _by_fits(given, X, y, sample_weight, folds, values, scoring, n_jobs, verbose)
-    return Grid(values, scores, given, (X, y, sample_weight))
+        scores = _by_fits(given, sample, folds, values, scoring, n_jobs, verbose)
+    return Grid(values, scores, given, sample)
 
 
 def _checked(estimator: Any, parameters: dict[str, Any]) -> dict[str, list[Any]]:
@@ -230,29 +239,20 @@ def _checked(estimator: Any, parameters: dict[str, Any]) -> dict[str, list[Any]]
 
 
 def _by_stored_kernels(
-    estimator: Any,
-    X: Rows,
-    y: Labels,
-    sample_weight: Vector | None,
-    folds: Folds,
-    values: dict[str, list[Any]],
-    verbose: bool | int,
+    estimator: Any, sample: Sample, folds: Folds, values: dict[str, list[Any]], verbose: bool | int
 ) -> Matrix:
-    names = [name for name in values if name != "C"]
-    others = [dict(zip(names, chosen, strict=True)) for chosen in product(*(values[name] for name in names))]
-    X = clone(estimator)._check_kernel_input(X, reset=True)
+    others = _settings({name: given for name, given in values.items() if name != "C"})
+    checked = sample._replace(X=clone(estimator)._check_kernel_input(sample.X, reset=True))
     with counting("grid", "folds", len(others) * len(folds), verbose) as tick:
-        found = kernel_search.search(estimator, X, y, sample_weight, list(folds), values["C"], others, tick)
-    shape = [len(values[name]) for name in names]
+        found = kernel_search.search(estimator, checked, list(folds), values["C"], others, tick)
+    shape = [len(given) for name, given in values.items() if name != "C"]
     scores = found.reshape(*shape, len(values["C"]), len(folds))
     return np.moveaxis(scores, len(shape), list(values).index("C"))
 
 
 def _by_fits(
     estimator: Any,
-    X: Rows,
-    y: Labels,
-    sample_weight: Vector | None,
+    sample: Sample,
     folds: Folds,
     values: dict[str, list[Any]],
     scoring: Any,
@@ -260,32 +260,40 @@ def _by_fits(
     verbose: bool | int,
 ) -> Matrix:
     score = scorer_of(estimator, scoring)
-    settings = [dict(zip(values, chosen, strict=True)) for chosen in product(*values.values())]
 
-    def weights(rows: RowIndex) -> dict[str, Vector]:
-        return {} if sample_weight is None else {"sample_weight": sample_weight[rows]}
+    def judge(trained: Any, part: Sample) -> float:
+        return float(score(trained, part.X, part.y, **part.weights))
 
-    def job(setting: dict[str, Any], k: int, tick: Tick) -> float:
-        raise_if_interrupted()
-        model = clone(estimator).set_params(**setting)
-        train, test = folds[k]
-        X_train, y_train = _safe_split(model, X, y, train)
-        with training_on(y_train, k, len(folds)):
-            model.fit(X_train, y_train, **weights(train))
-        value = float(score(model, *_safe_split(model, X, y, test, train), **weights(test)))
-        tick(1)
-        return value
+    models = [clone(estimator).set_params(**setting) for setting in _settings(values)]
+    with counting("grid", "fits", len(models) * len(folds), verbose) as tick:
+        found = judged_on_folds(models, sample, folds, judge, n_jobs, tick)
+    return np.array(found).reshape(*map(len, values.values()), len(folds))
 
-    with naming_rows_of(X), counting("grid", "fits", len(settings) * len(folds), verbose) as tick:
-        jobs = [partial(job, setting, k, tick) for setting in settings for k in range(len(folds))]
-        found = run_apart(jobs, min(thread_count(n_jobs), len(jobs)))
-    return np.array(found).reshape(*(len(v) for v in values.values()), len(folds))
+
+def _settings(values: dict[str, list[Any]]) -> list[dict[str, Any]]:
+    return [dict(zip(values, chosen, strict=True)) for chosen in product(*values.values())]
 
 
 def _in_short(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _in_order(values: list[Any]) -> list[Any]:
-    """Values as they compare; names by their place."""
-    return list(values) if all(isinstance(value, (int, float)) for value in values) else list(range(len(values)))
+def _simplest(places: Sequence[Sequence[int]], parameters: Mapping[str, Sequence[Any]]) -> Sequence[int]:
+    """The place in the grid, of those given, whose values are the simplest."""
+    ranks = {name: _ranks(_parameter(name), values) for name, values in parameters.items()}
+    axes = list(enumerate(parameters))
+    axes.sort(key=lambda axis: _parameter(axis[1]) not in _WEIGHS_THE_PENALTY)  # the others stay in their order
+    return min(places, key=lambda place: [int(ranks[name][place[axis]]) for axis, name in axes])
+
+
+def _parameter(name: str) -> str:
+    """Name of the parameter without that of the step."""
+    return name.rpartition("__")[2]
+
+
+def _ranks(name: str, values: Sequence[Any]) -> RowIndex:
+    """Place of each value among them, from the simplest on."""
+    if not all(isinstance(value, Real) and not isinstance(value, bool) for value in values):
+        return np.arange(len(values))
+    numbers = np.array([float(value) for value in values])
+    return np.unique(-numbers if name in _LARGE_IS_SIMPLE else numbers, return_inverse=True)[1]

@@ -13,43 +13,35 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone, is_classifier
-from sklearn.metrics import accuracy_score, r2_score
 
-from maxmargin._types import Labels, Matrix, RowIndex, Rows, Vector
+from maxmargin._types import Labels, Matrix, RowIndex, Rows
 from maxmargin.backends.scratch import reusing
 from maxmargin.backends.threads import one_blas_thread, run_apart, thread_count
 from maxmargin.data import count_rows
-from maxmargin.estimators.fitting.parameters import check_cost, check_epsilon, check_intercept, check_positive
+from maxmargin.estimators.fitting.parameters import check_cost, check_intercept, check_positive
 from maxmargin.estimators.fitting.weights import present_classes
 from maxmargin.estimators.kernel.kernel_classifier import tasks_of
 from maxmargin.estimators.kernel.svc import SVC
 from maxmargin.estimators.kernel.svr import SVR
-from maxmargin.evaluate.fold_checks import training_on
 from maxmargin.evaluate.progress import Tick
+from maxmargin.evaluate.sample import Sample, training_on
+from maxmargin.evaluate.scoring import own_score
+from maxmargin.evaluate.splitters import Fold
 from maxmargin.evaluate.stored_kernels import StoredKernel, answers
-from maxmargin.losses import EpsilonInsensitive, Hinge
+from maxmargin.losses import Hinge
 from maxmargin.problems import Regression, Specification
 
 _LARGEST = 1 << 31  # bytes of a kernel matrix that is formed whole where nobody says more
 
-Fold = tuple[RowIndex, RowIndex]
 
-
-class Scored(NamedTuple):
+class SubproblemScores(NamedTuple):
     """Scores of held-out rows by one sub-problem, a row for each cost, and for how many costs it took a plain fit."""
 
     scores: Matrix
     n_plain: int
 
 
-Job = Callable[[], Scored]
-
-
-class Predicted(NamedTuple):
-    """Predictions of every fold and every cost, and how many sub-problems took a plain fit."""
-
-    labels: list[list[Labels]]
-    n_plain: int
+Job = Callable[[], SubproblemScores]
 
 
 def suits(estimator: Any, X: Rows, parameters: Sequence[str]) -> bool:
@@ -64,9 +56,7 @@ def suits(estimator: Any, X: Rows, parameters: Sequence[str]) -> bool:
 
 def search(
     estimator: Any,
-    X: Rows,
-    y: Labels,
-    sample_weight: Vector | None,
+    sample: Sample,
     folds: Sequence[Fold],
     costs: Sequence[float],
     others: Sequence[dict[str, Any]],
@@ -76,43 +66,34 @@ def search(
     scores = np.empty((len(others), len(costs), len(folds)))
     order = np.argsort(costs)
     increasing = [costs[k] for k in order]
-    score = accuracy_score if is_classifier(estimator) else r2_score
     stored: StoredKernel | None = None
     with one_blas_thread(), reusing():
         for number, chosen in enumerate(others):
             model = clone(estimator).set_params(**chosen)
-            found, stored = _predictions(model, X, y, sample_weight, folds, increasing, stored, tick)
-            for k, ((_, test), by_cost) in enumerate(zip(folds, found.labels, strict=True)):
-                weight = None if sample_weight is None else sample_weight[test]
-                scores[number, order, k] = [score(y[test], one, sample_weight=weight) for one in by_cost]
+            found, _, stored = _predictions(model, sample, folds, increasing, stored, tick)
+            for k, ((_, test), by_cost) in enumerate(zip(folds, found, strict=True)):
+                weight = None if sample.weight is None else sample.weight[test]
+                scores[number, order, k] = [own_score(model, sample.y[test], one, weight) for one in by_cost]
     return scores
 
 
-def predictions(
-    estimator: Any, X: Rows, y: Labels, sample_weight: Vector | None, folds: Sequence[Fold], tick: Tick
-) -> tuple[list[Labels], int]:
+def predictions(estimator: Any, sample: Sample, folds: Sequence[Fold], tick: Tick) -> tuple[list[Labels], int]:
     """Labels or numbers of the held-out rows of every fold, and how many sub-problems took a plain fit."""
     with one_blas_thread(), reusing():
-        found, _ = _predictions(clone(estimator), X, y, sample_weight, folds, [estimator.C], None, tick)
-    return [by_cost[0] for by_cost in found.labels], found.n_plain
+        found, n_plain, _ = _predictions(clone(estimator), sample, folds, [estimator.C], None, tick)
+    return [by_cost[0] for by_cost in found], n_plain
 
 
 def _predictions(
-    model: Any,
-    X: Rows,
-    y: Labels,
-    sample_weight: Vector | None,
-    folds: Sequence[Fold],
-    costs: Sequence[float],
-    stored: StoredKernel | None,
-    tick: Tick,
-) -> tuple[Predicted, StoredKernel | None]:
-    """Predictions for every fold and every cost, increasing, and the kernel values that may serve again."""
+    model: Any, sample: Sample, folds: Sequence[Fold], costs: Sequence[float], stored: StoredKernel | None, tick: Tick
+) -> tuple[list[list[Labels]], int, StoredKernel | None]:
+    """For every fold and every cost, increasing; also how many plain fits it took, and kernel values to use again."""
+    X, y, sample_weight = sample
     model._check_kernel_input(X, reset=True)
     # "scale" is the width of the rows trained on, so each fold has its own kernel, and its own matrix in turn.
     has_own_width = isinstance(model.gamma, str) and isinstance(model.kernel, str)
-    found, n_plain = [], 0
-    numbers = range(len(folds))
+    found: list[list[Labels]] = []
+    n_plain, numbers = 0, range(len(folds))
     for group in [[k] for k in numbers] if has_own_width else [numbers]:
         used = folds[group[0]][0] if has_own_width else np.arange(len(y))
         kernel = model._make_kernel(X[used], None if sample_weight is None else sample_weight[used])
@@ -121,57 +102,58 @@ def _predictions(
         parts = []
         for k in group:
             with training_on(y[folds[k][0]], k, len(folds)):
-                parts.append(_fold(model, stored, y, sample_weight, *folds[k], costs))
+                parts.append(_fold(model, stored, sample, *folds[k], costs))
         labels, plain = _finished(parts, model)
         found += labels
         n_plain += plain
         tick(len(group))
-    return Predicted(found, n_plain), stored
+    return found, n_plain, stored
 
 
-class _Fold:
+class _FoldJobs(NamedTuple):
     """The sub-problems of one fold with their rows, and how their scores become predictions, one array a cost."""
 
-    def __init__(self, jobs: list[tuple[int, Job]], predict: Callable[[list[Matrix]], list[Labels]]):
-        self.jobs, self.predict = jobs, predict
+    jobs: list[tuple[int, Job]]
+    predict: Callable[[list[Matrix]], list[Labels]]
 
 
-def _finished(folds: Sequence[_Fold], model: Any) -> Predicted:
-    """Run all sub-problems side by side, and predict the rows of each fold."""
+def _finished(folds: Sequence[_FoldJobs], model: Any) -> tuple[list[list[Labels]], int]:
+    """Run all sub-problems side by side, and predict the rows of each fold; the second is the number of plain fits."""
     jobs = [job for fold in folds for job in fold.jobs]
     order = np.argsort([-n_rows for n_rows, _ in jobs], kind="stable")  # the longest first: none is left for the end
     found = run_apart([jobs[k][1] for k in order], min(thread_count(model.n_jobs), len(jobs)))
     results = iter([found[k].scores for k in np.argsort(order)])
     labels = [fold.predict([next(results) for _ in fold.jobs]) for fold in folds]
-    return Predicted(labels, sum(one.n_plain for one in found))
+    return labels, sum(one.n_plain for one in found)
 
 
 def _fold(
-    model: Any,
-    stored: StoredKernel,
-    y: Labels,
-    sample_weight: Vector | None,
-    train: RowIndex,
-    test: RowIndex,
-    costs: Sequence[float],
-) -> _Fold:
+    model: Any, stored: StoredKernel, sample: Sample, train: RowIndex, test: RowIndex, costs: Sequence[float]
+) -> _FoldJobs:
     tol = check_positive("tol", model.tol)
     intercept = check_intercept(model.intercept)
     for C in costs:
         check_cost(C)
+
+    def job(specification: Specification) -> Job:
+        def scored() -> SubproblemScores:
+            problem, place = stored.problem(specification, sample.y, sample.weight, train)
+            found = answers(problem, costs, tol)
+            return SubproblemScores(stored.scores(found, place, test), sum(not answer.is_single for answer in found))
+
+        return scored
+
     if not is_classifier(model):
-        loss = EpsilonInsensitive(check_epsilon(model.epsilon))
+        loss = model._loss()
         specification = Specification(Regression(), loss, 1.0, intercept, stored.kernel)
-        job = _job(specification, stored, y, sample_weight, train, test, costs, tol)
-        return _Fold([(len(train), job)], lambda found: list(found[0]))
-    weight = None if sample_weight is None else sample_weight[train]
-    classes, factors = present_classes(model.class_weight, np.unique(y[train]), y[train], weight)
+        return _FoldJobs([(len(train), job(specification))], lambda found: list(found[0]))
+    y, weight = sample.y[train], None if sample.weight is None else sample.weight[train]
+    classes, factors = present_classes(model.class_weight, np.unique(y), y, weight)
     jobs = []
     for task in tasks_of(classes):
         specification = Specification(task, Hinge(), 1.0, intercept, stored.kernel, class_weight=factors)
-        rows = task.rows(y[train])
-        job = _job(specification, stored, y, sample_weight, train, test, costs, tol)
-        jobs.append((len(train) if rows is None else len(rows), job))
+        rows = task.rows(y)
+        jobs.append((len(y) if rows is None else len(rows), job(specification)))
     judge = clone(model)
     judge.classes_ = classes
 
@@ -179,24 +161,4 @@ def _fold(
         f = np.stack(found, axis=2)  # cost, row, pair
         return [classes[judge._chosen(one)] for one in f]
 
-    return _Fold(jobs, predict)
-
-
-def _job(
-    specification: Specification,
-    stored: StoredKernel,
-    y: Labels,
-    sample_weight: Vector | None,
-    train: RowIndex,
-    test: RowIndex,
-    costs: Sequence[float],
-    tol: float,
-) -> Job:
-    """Scores of the held-out rows by one sub-problem, a row for each cost."""
-
-    def job() -> Scored:
-        problem, place = stored.problem(specification, y, sample_weight, train)
-        found = answers(problem, costs, tol)
-        return Scored(stored.scores(found, place, test), sum(not answer.is_single for answer in found))
-
-    return job
+    return _FoldJobs(jobs, predict)

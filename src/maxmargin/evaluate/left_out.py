@@ -2,7 +2,12 @@
 
 A row whose multiplier is zero can be left out without any change: the machine is still optimal, so its own score is
 the score of the machine without it. A support row costs a solve, but a short one (`evaluate.leaving_rows`), over a
-kernel matrix that is formed once. Balanced class weights are those without the row (`evaluate.leaving_turns`).
+kernel matrix that is formed once.
+
+A machine without a row differs from the one of all rows by that row alone, as long as the weights of classes stay. They
+do not where they are balanced: n / (K n_c) counts the row. But all rows of a class, and of a sample weight, change the
+counts alike. So there is one turn for each, whose machine of all rows has the class weights that are right without one.
+The only row of a class takes its class with it. The pairs that are left decide.
 
 The width gamma="scale" is that of all rows. Leaving a row out changes it by a hair; here it does not.
 """
@@ -14,28 +19,28 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone, is_classifier
-from sklearn.metrics import accuracy_score, r2_score
 
-from maxmargin._types import Labels, Matrix, Rows, Vector
+from maxmargin._types import Labels, Matrix, RowIndex, Rows, Vector
 from maxmargin.backends.threads import one_blas_thread
-from maxmargin.errors import ParameterError
-from maxmargin.estimators.fitting.parameters import check_cost, check_epsilon, check_intercept, check_positive
+from maxmargin.errors import DataError, ParameterError
+from maxmargin.estimators.fitting.parameters import check_cost, check_intercept, check_positive
+from maxmargin.estimators.fitting.weights import Factors, present_classes
 from maxmargin.estimators.kernel.kernel_classifier import tasks_of
 from maxmargin.estimators.kernel.svc import SVC
 from maxmargin.estimators.kernel.svr import SVR
 from maxmargin.evaluate.leaving_rows import LeavingOut
-from maxmargin.evaluate.leaving_turns import Turn, turns_of
 from maxmargin.evaluate.progress import counting
+from maxmargin.evaluate.scoring import own_score
 from maxmargin.evaluate.stored_kernels import StoredKernel
-from maxmargin.evaluate.tables import Table, number
-from maxmargin.losses import EpsilonInsensitive, Hinge, Loss
-from maxmargin.problems import Regression, Specification
+from maxmargin.evaluate.tables import ShownAsTable, Table, number
+from maxmargin.losses import Hinge, Loss
+from maxmargin.problems import Pair, Regression, Specification
 
 _LARGEST = 1 << 31  # bytes of a kernel matrix that is formed whole where nobody says more
 
 
 @dataclass(frozen=True)
-class LeftOut:
+class LeftOut(ShownAsTable):
     """Predictions of rows by machines that never saw them; `str()` is a table.
 
     Attributes
@@ -66,12 +71,6 @@ class LeftOut:
             ("sub-problems solved again", str(self.n_solved)),
         ]
         return Table("Each row predicted without it", ("figure", "value"), rows)
-
-    def __str__(self) -> str:
-        return self.table().as_text()
-
-    def _repr_html_(self) -> str:
-        return self.table().as_html()
 
 
 def left_out(
@@ -106,7 +105,7 @@ def left_out(
         tasks: list[Any] = list(tasks_of(classes))
     else:
         X, y, weight, kernel = model._check_all(X, y, sample_weight)
-        loss = EpsilonInsensitive(check_epsilon(model.epsilon))
+        loss = model._loss()
         tasks = [Regression()]
     n, limit = len(y), model._memory() or _LARGEST
     if 4 * n**2 > limit:
@@ -116,7 +115,7 @@ def left_out(
         )
     tol, scores = check_positive("tol", model.tol), np.empty((n, len(tasks)))
     n_solved, n_plain = 0, 0
-    turns = turns_of(model.class_weight, y, weight, classes) if len(classes) else [Turn(np.arange(n), ())]
+    turns = _turns_of(model.class_weight, y, weight, classes) if len(classes) else [Turn(np.arange(n), ())]
     with one_blas_thread(), counting("left_out", "rows", len(tasks) * n, verbose) as tick:
         stored = StoredKernel(kernel, X)
         for turn in turns:
@@ -130,16 +129,14 @@ def left_out(
                 scores[turn.rows, k] = leaving.scores(turn.rows)
                 n_solved += leaving.n_solved
                 n_plain += leaving.n_plain
-    if not is_classifier(model):
-        score = float(r2_score(y, scores[:, 0], sample_weight=weight))
-        return LeftOut(scores[:, 0], scores, n_solved, score, n_plain)
-    model.classes_ = classes
-    predictions = classes[model._chosen(scores)]
-    for turn in turns:
-        if turn.gone is not None:
-            predictions[turn.rows] = _among_others(model, classes, turn.gone, scores[turn.rows])
-    score = float(accuracy_score(y, predictions, sample_weight=weight))
-    return LeftOut(predictions, scores, n_solved, score, n_plain)
+    predictions = scores[:, 0]
+    if is_classifier(model):
+        model.classes_ = classes
+        predictions = classes[model._chosen(scores)]
+        for turn in turns:
+            if turn.gone is not None:
+                predictions[turn.rows] = _among_others(model, classes, turn.gone, scores[turn.rows])
+    return LeftOut(predictions, scores, n_solved, own_score(model, y, predictions, weight), n_plain)
 
 
 def _among_others(model: Any, classes: Labels, gone: Any, scores: Matrix) -> Labels:
@@ -148,3 +145,53 @@ def _among_others(model: Any, classes: Labels, gone: Any, scores: Matrix) -> Lab
     judge.classes_ = rest = classes[classes != gone]
     f = scores[:, ~np.isnan(scores[0])]
     return np.asarray(rest[judge._chosen(f if len(rest) > 2 else -f)])  # of two classes the second is positive
+
+
+@dataclass(frozen=True)
+class Turn:
+    """Rows to leave out, one at a time."""
+
+    rows: RowIndex
+    factors: Factors
+    """On C, of the labels that have one."""
+    gone: Any = None
+    """The class that has no other row."""
+
+    def is_without(self, task: Any) -> bool:
+        """Whether a pair of classes is none when the row is gone."""
+        return self.gone is not None and isinstance(task, Pair) and self.gone in (task.negative, task.positive)
+
+
+def _turns_of(class_weight: Any, y: Labels, weight: Vector | None, classes: Labels) -> list[Turn]:
+    """The turns in which rows of `classes`, and others, are left out."""
+    is_used = np.isin(y, classes) if weight is None else np.isin(y, classes) & (weight > 0.0)
+    counts = {label: int(np.sum(is_used & (y == label))) for label in classes.tolist()}
+    alone = {label: int(np.flatnonzero(is_used & (y == label))[0]) for label, n in counts.items() if n == 1}
+    if alone and len(classes) == 2:
+        raise DataError(
+            f"the class {next(iter(alone))!r} has one row; without it there is one class, and nothing to learn. "
+            "left_out of two classes needs two rows of each."
+        )
+    turns = [Turn(np.array([row]), _factors(class_weight, y, weight, row), label) for label, row in alone.items()]
+    others = np.setdiff1d(np.arange(len(y)), list(alone.values()))
+    if not (isinstance(class_weight, str) and class_weight == "balanced"):
+        turns.append(Turn(others, _factors(class_weight, y, weight, None)))
+        return turns
+    mass = np.ones(len(y)) if weight is None else weight
+    for label in np.unique(y[others]).tolist():
+        of_class = others[y[others] == label]
+        for one in np.unique(mass[of_class]):
+            rows = of_class[mass[of_class] == one]
+            turns.append(Turn(rows, _factors(class_weight, y, weight, int(rows[0]))))
+    return turns
+
+
+def _factors(class_weight: Any, y: Labels, weight: Vector | None, row: int | None) -> Factors:
+    """Factors on C of the classes, without a row."""
+    if row is not None:
+        y, weight = np.delete(y, row), None if weight is None else np.delete(weight, row)
+    known = class_weight
+    if isinstance(class_weight, dict):
+        here = set(np.unique(y).tolist())
+        known = {label: factor for label, factor in class_weight.items() if label in here}
+    return present_classes(known, np.unique(y), y, weight)[1]

@@ -21,13 +21,13 @@ from maxmargin.errors import ParameterError
 from maxmargin.estimators.fitting.validation import check_weights
 from maxmargin.estimators.kernel.svc import SVC
 from maxmargin.estimators.kernel.svr import SVR
-from maxmargin.evaluate.arguments import check_estimator, check_rows_and_labels
-from maxmargin.evaluate.tables import Table
+from maxmargin.evaluate.sample import check_estimator, check_rows_and_labels
+from maxmargin.evaluate.tables import ShownAsTable, Table
 from maxmargin.solvers.kernel.values import sharing
 
 
 @dataclass(frozen=True)
-class Path:
+class Path(ShownAsTable):
     """Fitted models for increasing C; iteration gives them in that order, and `str()` is a table.
 
     Attributes
@@ -70,12 +70,6 @@ class Path:
         ]
         title = f"Path: {len(self.models)} fits of {type(self.models[0]).__name__}"
         return Table(title, ("C", "primal", "relative gap", "support rows", "status"), rows)
-
-    def __str__(self) -> str:
-        return self.table().as_text()
-
-    def _repr_html_(self) -> str:
-        return self.table().as_html()
 
 
 def path(

@@ -40,27 +40,22 @@ def counting(name: str, pieces: str, total: int, verbose: Any) -> Iterator[Tick]
         yield lambda count: None
         return
     with live_bar() as bar:
-        yield _Count(_whole.get() or name, pieces, total, bar).add
+        name, lock = _whole.get() or name, threading.Lock()
+        task = None if bar is None else bar.add_task(name, total=total, words="")
+        done, begun = 0, time.perf_counter()
+        written = begun
 
+        def add(count: int) -> None:
+            nonlocal done, written
+            with lock:
+                done += count
+                words = f"{done} of {total} {pieces}"
+                if bar is not None:
+                    bar.update(task, completed=done, words=words)
+                    return
+                now = time.perf_counter()
+                if done >= total or now - written >= _SECONDS_BETWEEN_LINES:
+                    written = now
+                    print(f"{name}: {words}, {now - begun:.1f} s", flush=True)
 
-class _Count:
-    """The number of pieces that are done, and when to show it."""
-
-    def __init__(self, name: str, pieces: str, total: int, bar: Any):
-        self.name, self.pieces, self.total, self.bar = name, pieces, total, bar
-        self.task = None if bar is None else bar.add_task(name, total=total, words="")
-        self.done, self.lock = 0, threading.Lock()
-        self.begun = self.written = time.perf_counter()
-
-    def add(self, count: int) -> None:
-        """So many more are done."""
-        with self.lock:
-            self.done += count
-            words = f"{self.done} of {self.total} {self.pieces}"
-            if self.bar is not None:
-                self.bar.update(self.task, completed=self.done, words=words)
-                return
-            now = time.perf_counter()
-            if self.done >= self.total or now - self.written >= _SECONDS_BETWEEN_LINES:
-                self.written = now
-                print(f"{self.name}: {words}, {now - self.begun:.1f} s", flush=True)
+        yield add

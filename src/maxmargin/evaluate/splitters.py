@@ -16,7 +16,7 @@ looks like labels: words, truth values, or whole numbers that occur again and ag
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from numbers import Integral, Real
 from typing import Any, Protocol
 
@@ -114,8 +114,16 @@ def five_by_two(*, seed: int = 0, stratify: Stratify = "auto") -> FiveByTwo:
     return FiveByTwo(_seed(seed), stratify)
 
 
+class _OneSplit:
+    """What the splitters that split once share."""
+
+    def get_n_splits(self, X: Rows = None, y: Any = None, groups: Any = None) -> int:
+        """One."""
+        return 1
+
+
 @dataclass(frozen=True)
-class Holdout:
+class Holdout(_OneSplit):
     """Made by `holdout`."""
 
     test: float
@@ -124,18 +132,12 @@ class Holdout:
 
     def split(self, X: Rows, y: Any = None, groups: Any = None) -> Iterator[Fold]:
         """The training and the test rows."""
-        shares = np.array([1.0 - self.test, self.test])
-        part = deal(_count(X), shares, _rng(self.seed), y=y, groups=groups, stratify=self.stratify)
-        train, test = _rows_of(part, ("training", "test"))
+        train, test = _parts(self, {"training": 1.0 - self.test, "test": self.test}, X, y, groups)
         yield train, test
-
-    def get_n_splits(self, X: Rows = None, y: Any = None, groups: Any = None) -> int:
-        """One."""
-        return 1
 
 
 @dataclass(frozen=True)
-class TrainValidationTest:
+class TrainValidationTest(_OneSplit):
     """Made by `train_validation_test`."""
 
     train: float
@@ -146,14 +148,9 @@ class TrainValidationTest:
 
     def split(self, X: Rows, y: Any = None, groups: Any = None) -> Iterator[tuple[RowIndex, RowIndex, RowIndex]]:
         """The training, the validation and the test rows."""
-        shares = np.array([self.train, self.validation, self.test])
-        part = deal(_count(X), shares, _rng(self.seed), y=y, groups=groups, stratify=self.stratify)
-        train, validation, test = _rows_of(part, ("training", "validation", "test"))
+        shares = {"training": self.train, "validation": self.validation, "test": self.test}
+        train, validation, test = _parts(self, shares, X, y, groups)
         yield train, validation, test
-
-    def get_n_splits(self, X: Rows = None, y: Any = None, groups: Any = None) -> int:
-        """One."""
-        return 1
 
     @property
     def without_test(self) -> WithoutTest:
@@ -162,7 +159,7 @@ class TrainValidationTest:
 
 
 @dataclass(frozen=True)
-class WithoutTest:
+class WithoutTest(_OneSplit):
     """The training and validation rows of a split into three."""
 
     whole: TrainValidationTest
@@ -171,10 +168,6 @@ class WithoutTest:
         """The training and the validation rows."""
         for train, validation, _ in self.whole.split(X, y, groups):
             yield train, validation
-
-    def get_n_splits(self, X: Rows = None, y: Any = None, groups: Any = None) -> int:
-        """One."""
-        return 1
 
 
 @dataclass(frozen=True)
@@ -187,8 +180,7 @@ class KFold:
 
     def split(self, X: Rows, y: Any = None, groups: Any = None) -> Iterator[Fold]:
         """The training and the test rows of each fold."""
-        shares = np.full(self.k, 1.0 / self.k)
-        part = deal(_count(X), shares, _rng(self.seed), y=y, groups=groups, stratify=self.stratify)
+        part = _dealt(self, [1.0 / self.k] * self.k, X, y, groups)
         for fold in range(self.k):
             yield np.flatnonzero(part != fold), np.flatnonzero(part == fold)
 
@@ -217,7 +209,7 @@ class LeaveOneOut:
         return int(self._groups(X, groups).max()) + 1
 
     def _groups(self, X: Rows, groups: Any) -> RowIndex:
-        n_rows = _count(X)
+        n_rows = int(_num_samples(X))
         group = np.arange(n_rows) if groups is None else check_groups(groups, n_rows)
         if n_rows == 0 or group.max() == 0:
             what = "row" if groups is None else "group"
@@ -252,9 +244,9 @@ class FiveByTwo:
 
     def split(self, X: Rows, y: Any = None, groups: Any = None) -> Iterator[Fold]:
         """Ten splits; splits 2i and 2i + 1 are the same halves with their sides changed."""
-        rng, halves = _rng(self.seed), np.array([0.5, 0.5])
+        rng = np.random.default_rng(self.seed)
         for _ in range(5):
-            part = deal(_count(X), halves, rng, y=y, groups=groups, stratify=self.stratify)
+            part = _dealt(self, [0.5, 0.5], X, y, groups, rng)
             first, second = np.flatnonzero(part == 0), np.flatnonzero(part == 1)
             yield first, second
             yield second, first
@@ -264,18 +256,17 @@ class FiveByTwo:
         return 10
 
 
-def _count(X: Rows) -> int:
-    return int(_num_samples(X))
+def _dealt(splitter: Any, shares: list[float], X: Rows, y: Any, groups: Any, rng: Any = None) -> RowIndex:
+    """Number of the part of each row, dealt as the splitter says, from its seed on or from where `rng` is."""
+    rng = np.random.default_rng(splitter.seed) if rng is None else rng
+    return deal(int(_num_samples(X)), np.array(shares), rng, y=y, groups=groups, stratify=splitter.stratify)
 
 
-def _rng(seed: int) -> np.random.Generator:
-    return np.random.default_rng(seed)
-
-
-def _rows_of(part: RowIndex, names: tuple[str, ...]) -> list[RowIndex]:
-    """Rows of every part; none may be empty."""
-    rows = [np.flatnonzero(part == number) for number in range(len(names))]
-    for name, some in zip(names, rows, strict=True):
+def _parts(splitter: Any, shares: dict[str, float], X: Rows, y: Any, groups: Any) -> list[RowIndex]:
+    """Rows of every part, by name and share; none may be empty."""
+    part = _dealt(splitter, list(shares.values()), X, y, groups)
+    rows = [np.flatnonzero(part == number) for number in range(len(shares))]
+    for name, some in zip(shares, rows, strict=True):
         if len(some) == 0:
             raise DataError(f"of {len(part)} rows the {name} part gets none; give it a larger share.")
     return rows
@@ -291,3 +282,21 @@ def _seed(value: Any) -> int:
     if not isinstance(value, Integral) or isinstance(value, bool) or value < 0:
         raise ParameterError(f"seed must be a whole number that is not negative, got seed={value!r}.")
     return int(value)
+
+
+_KINDS: dict[str, Any] = {kind.__name__: kind for kind in (FiveByTwo, Holdout, KFold, LeaveOneOut)}
+
+
+def record_of(splitter: Any) -> dict[str, Any] | None:
+    """A splitter as plain values, for a file; None for one that is not of this library, and for lists of rows."""
+    if isinstance(splitter, WithoutTest):
+        return {"kind": "WithoutTest", **asdict(splitter.whole)}
+    return {"kind": type(splitter).__name__, **asdict(splitter)} if type(splitter) in _KINDS.values() else None
+
+
+def from_record(record: dict[str, Any]) -> Any:
+    """The splitter that `record_of` wrote down."""
+    settings = {name: value for name, value in record.items() if name != "kind"}
+    if record["kind"] == "WithoutTest":
+        return WithoutTest(TrainValidationTest(**settings))
+    return _KINDS[record["kind"]](**settings)

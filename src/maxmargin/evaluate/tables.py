@@ -1,8 +1,9 @@
-"""One table, as text and as HTML."""
+"""Results as tables: as text for a terminal, as HTML for a notebook."""
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
@@ -22,11 +23,8 @@ class Table:
     def as_text(self) -> str:
         """For a terminal."""
         lines = [self.columns, *self.rows] if self.rows else []
-        widths = [max(len(line[k]) for line in lines) for k in range(len(self.columns))] if lines else []
-        body = [
-            "  ".join([line[0].ljust(widths[0]), *(line[k].rjust(widths[k]) for k in range(1, len(widths)))]).rstrip()
-            for line in lines
-        ]
+        first, *widths = [max(map(len, column)) for column in zip(*lines, strict=True)] or [0]
+        body = ["  ".join([one[0].ljust(first), *map(str.rjust, one[1:], widths)]).rstrip() for one in lines]
         return "\n".join([self.title, *(f"  {line}" for line in body), *self.notes])
 
     def as_html(self) -> str:
@@ -36,6 +34,20 @@ class Table:
         table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>" if self.rows else ""
         notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
         return f"<div><p><strong>{escape(self.title)}</strong></p>{table}{notes}</div>"
+
+
+class ShownAsTable(ABC):
+    """A result that reads as a table wherever it is shown."""
+
+    @abstractmethod
+    def table(self) -> Table:
+        """The result as a table."""
+
+    def __str__(self) -> str:
+        return self.table().as_text()
+
+    def _repr_html_(self) -> str:
+        return self.table().as_html()
 
 
 def _cells(tag: str, words: Sequence[str]) -> str:

@@ -10,13 +10,10 @@ HashedNGrams(n_features, ngram_range)       common n-grams of texts, on average
 KMers(k)                                    common k-mers of DNA sequences
 """
 
-from maxmargin.features.fourier import RandomFourier
+from maxmargin.features.approximation import Nystroem, RandomFourier
 from maxmargin.features.kmers import KMers
-from maxmargin.features.monomials import Monomials
-from maxmargin.features.ngrams import HashedNGrams
-from maxmargin.features.nystroem import Nystroem
-from maxmargin.features.products import LinearQuadratic, Quadratic
-from maxmargin.features.series import GaussianSeries
+from maxmargin.features.monomials import GaussianSeries, LinearQuadratic, Monomials, Quadratic
+from maxmargin.features.texts import HashedNGrams
 
 __all__ = [
     "GaussianSeries",

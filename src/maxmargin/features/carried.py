@@ -16,10 +16,10 @@ from scipy import sparse
 
 from maxmargin._types import Rows
 from maxmargin.data.arrays import as_vectors, with_columns
-from maxmargin.data.derived import DerivedSource
-from maxmargin.data.mapped import MappedSource
+from maxmargin.data.sources.mapped import MappedSource
+from maxmargin.data.sources.pulled import DerivedSource
 from maxmargin.errors import DataError, ParameterError
-from maxmargin.features.transformer import Transformer
+from maxmargin.features.base import ParametricMap
 
 _MOST_FEATURES = 1 << 31  # 16 GB of weights
 
@@ -43,7 +43,7 @@ class CarriedMap:
     array([[1., 5., 7., 0.]])
     """
 
-    feature_map: Transformer
+    feature_map: ParametricMap
     n_features: int | None = None
     dtype: str = "float64"
 
@@ -85,7 +85,7 @@ def carried_by(X: Any) -> CarriedMap | None:
     feature_map, below = mapped[0].feature_map, mapped[0].source
     if isinstance(feature_map, CarriedMap):
         return copy.deepcopy(feature_map)
-    if not isinstance(feature_map, Transformer) or not type(feature_map).__module__.startswith("maxmargin.features."):
+    if not isinstance(feature_map, ParametricMap) or not type(feature_map).__module__.startswith("maxmargin.features."):
         return None
     X.require_labels()  # what is asked for next may be a long read
     dtype = "float32" if below.block(0).X.dtype == "float32" else "float64"
@@ -102,5 +102,5 @@ def _layers(X: Any) -> list[Any]:
     return layers
 
 
-def _columns(feature_map: Transformer, source: Any) -> int | None:
+def _columns(feature_map: ParametricMap, source: Any) -> int | None:
     return None if feature_map.takes_letters else int(source.n_features)

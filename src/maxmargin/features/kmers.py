@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
@@ -25,12 +26,11 @@ from numpy.typing import NDArray
 from maxmargin._types import RowIndex, Rows
 from maxmargin.backends.threads import StopFlag, over_ranges
 from maxmargin.errors import DataError, ParameterError
-from maxmargin.features.rows import check_flag, integer_from
+from maxmargin.features.base import ParametricMap, check_flag, integer_from
 from maxmargin.features.texts import as_texts, check_float_type, check_norm, counter_for, counts_of
-from maxmargin.features.transformer import Transformer
 
 if TYPE_CHECKING:
-    from maxmargin._loops.bayes.counting import Entries
+    from maxmargin._loops.features.counting import Entries
     from maxmargin._loops.features.ngrams import Texts
 
 Places: TypeAlias = tuple[int, ...]
@@ -42,7 +42,7 @@ _MOST_PATTERNS = 4096
 
 
 @dataclass
-class KMers(Transformer):
+class KMers(ParametricMap):
     """Counts of the k-mers of DNA sequences.
 
     Letters are A, C, G and T or U, large or small. N, the other letters for unknown bases, - and . are skipped: no
@@ -115,44 +115,34 @@ class KMers(Transformer):
 
     def transform(self, X: Rows) -> Rows:
         """Counts for sequences: a list or array of str or bytes, or a matrix of byte codes with one sequence a row."""
+        from maxmargin._loops.features.kmers import Words, add_kmers, write_kmers  # loaded when it is needed
+
         texts = as_texts(X, "KMers")
         lengths = texts.ends - texts.starts
         self._refuse_other_lengths(texts, lengths)
-        return self._dense_counts(texts, lengths) if self.dense else self._sparse_counts(texts, lengths)
-
-    def _sparse_counts(self, texts: Texts, lengths: RowIndex) -> Rows:
-        from maxmargin._loops.features.kmers import write_kmers  # compiled code is loaded when it is needed
-
-        codes, (patterns, runs), n_columns = _codes(), _patterns(self._places, self.length), self.output_features(0)
-        settings = (bool(self.reverse_complement), self.norm == "l2", (2 * n_columns - 1).bit_length())
+        patterns, runs = _patterns(self._places, self.length)
+        n_columns, both, unit = self.output_features(0), bool(self.reverse_complement), self.norm == "l2"
+        words = Words(_codes(), patterns, runs, both, unit, (2 * n_columns - 1).bit_length())
         most = _count_windows(lengths, patterns["span"])
         found: list[int] = []
 
+        def room(start: int, end: int) -> NDArray[np.uint8]:
+            return np.empty(int(np.max(lengths[start:end], initial=0)), dtype=np.uint8)
+
         def write(entries: Entries, place: int, start: int, end: int, stop: StopFlag) -> None:
-            sequence, counter = _room(lengths[start:end]), counter_for(most[start:end], n_columns)
-            found.append(
-                write_kmers(
-                    texts, codes, patterns, runs, *settings, sequence, counter, entries, place, start, end, stop
-                )
-            )
+            counter = counter_for(most[start:end], n_columns)
+            found.append(write_kmers(texts, words, room(start, end), counter, entries, place, start, end, stop))
 
-        counts = counts_of(most, n_columns, write, self.dtype)
+        def add(start: int, end: int, stop: StopFlag) -> None:
+            keys = counter_for(most[start:end], 0).keys
+            found.append(add_kmers(texts, words, room(start, end), keys, counts, start, end, stop))
+
+        if self.dense:
+            counts: Rows = np.zeros((len(lengths), n_columns), dtype=self.dtype)
+            over_ranges(add, len(lengths), brief=True)
+        else:
+            counts = counts_of(most, n_columns, write, self.dtype)
         _refuse_foreign(texts, found)
-        return counts
-
-    def _dense_counts(self, texts: Texts, lengths: RowIndex) -> Rows:
-        from maxmargin._loops.features.kmers import add_kmers  # compiled code is loaded when it is needed
-
-        codes, (patterns, runs) = _codes(), _patterns(self._places, self.length)
-        settings = (bool(self.reverse_complement), self.norm == "l2")
-        most = _count_windows(lengths, patterns["span"])
-        counts = np.zeros((len(lengths), self.output_features(0)), dtype=self.dtype)
-
-        def add(start: int, end: int, stop: StopFlag) -> Any:
-            sequence, counter = _room(lengths[start:end]), counter_for(most[start:end], 0)
-            return add_kmers(texts, codes, patterns, runs, *settings, sequence, counter.keys, counts, start, end, stop)
-
-        _refuse_foreign(texts, over_ranges(add, len(lengths), brief=True))
         return counts
 
     def output_features(self, d: int) -> int:
@@ -169,18 +159,16 @@ class KMers(Transformer):
         ]
 
     def _refuse_other_lengths(self, texts: Texts, lengths: RowIndex) -> None:
+        from maxmargin._loops.features.kmers import find_foreign_letter
+
         if self.length is not None and np.any(lengths != self.length):
-            _refuse_foreign(texts, _look_for_foreign(texts))  # a line end makes sequences longer, and is to be named
+            find = partial(find_foreign_letter, texts, _codes())
+            _refuse_foreign(texts, over_ranges(find, len(lengths), brief=True))  # a line end is longer, and to be named
             row = int(np.argmax(lengths != self.length))
             raise DataError(
                 f"sequence {row} has {lengths[row]} letters, and length={self.length} says that all have "
                 f"{self.length}. Cut or fill the sequences with N, or use length=None."
             )
-
-
-def _room(lengths: RowIndex) -> NDArray[np.uint8]:
-    """Room for the longest sequence."""
-    return np.empty(int(np.max(lengths, initial=0)), dtype=np.uint8)
 
 
 def _count_windows(lengths: RowIndex, spans: RowIndex) -> RowIndex:
@@ -239,14 +227,6 @@ def _codes() -> NDArray[np.uint8]:
         for letter in letters + letters.lower():
             codes[ord(letter)] = code
     return codes
-
-
-def _look_for_foreign(texts: Texts) -> list[int]:
-    """Position of the first letter that is none of DNA in each part of the texts, -1 where there is none."""
-    from maxmargin._loops.features.kmers import find_foreign_letter
-
-    codes = _codes()
-    return over_ranges(lambda a, b, stop: find_foreign_letter(texts, codes, a, b, stop), len(texts.starts), brief=True)
 
 
 def _refuse_foreign(texts: Texts, positions: list[int]) -> None:

@@ -9,11 +9,9 @@
 
 from maxmargin.kernels.algebra import exp
 from maxmargin.kernels.base import Kernel
-from maxmargin.kernels.maps import FeatureMap, from_function
+from maxmargin.kernels.given import FeatureMap, Precomputed, from_function
 from maxmargin.kernels.mercer import MercerReport, mercer_check
-from maxmargin.kernels.names import as_kernel
-from maxmargin.kernels.precomputed import Precomputed
-from maxmargin.kernels.records import from_record
+from maxmargin.kernels.names import as_kernel, from_record
 from maxmargin.kernels.strings import EditDistance
 from maxmargin.kernels.vectors import Gaussian, Laplacian, Linear, Polynomial, Sigmoid
 

@@ -12,25 +12,49 @@ With phi the feature map of k, each of these has a feature map too, so each is a
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
 from maxmargin._types import Rows, Vector
 from maxmargin.errors import ParameterError
 from maxmargin.kernels.arithmetic import KernelMatrix, integer_power
-from maxmargin.kernels.base import ATOM, POWER, PRODUCT, SUM, Ground, Kernel, Style, Written
-from maxmargin.kernels.checks import non_negative, positive_integer
+from maxmargin.kernels.base import POWER, PRODUCT, SUM, Domain, Formula, Kernel, Style, non_negative, positive_integer
 
 
 class Composite(Kernel):
-    """A kernel with parts."""
+    """A kernel whose values follow from those of its parts, entry by entry.
+
+    Its attributes are its operands, kernels and numbers, as they are written from left to right.
+    """
+
+    _operation: ClassVar[Any]
+    """Makes the values of the kernel from those of its operands, the first of which that is an array may be `out`."""
+    _signs: ClassVar[dict[Style, str]]
+    _precedence: ClassVar[int]
+    """How tightly the sign binds."""
 
     def __post_init__(self) -> None:
         for part in self.parts:
             if not isinstance(part, Kernel):
                 raise ParameterError(f"{type(self).__name__} is made of kernels, got {part!r}. See as_kernel.")
-        common_ground(self.parts)
+        common_domain(self.parts)
+
+    def _combined(self, values_of: Callable[[Kernel], KernelMatrix]) -> KernelMatrix:
+        operands = [values_of(value) if isinstance(value, Kernel) else value for value in vars(self).values()]
+        first = next(value for value in operands if isinstance(value, np.ndarray))
+        result: KernelMatrix = self._operation(*operands, out=first)
+        return result
+
+    def block(self, A: Rows, B: Rows) -> KernelMatrix:
+        """Matrix of k(a, b), from the matrices of the parts."""
+        return self._combined(lambda part: part.block(A, B))
+
+    def diag(self, A: Rows) -> Vector:
+        """k(a, a), from the diagonals of the parts."""
+        return self._combined(lambda part: np.array(part.diag(A), dtype=np.float64))
 
     @property
     def parts(self) -> tuple[Kernel, ...]:
@@ -44,25 +68,39 @@ class Composite(Kernel):
         return False if False in answers else None if None in answers else True
 
     @property
-    def on(self) -> Ground:
+    def on(self) -> Domain:
         """What all parts compare."""
-        return common_ground(self.parts)
+        return common_domain(self.parts)
+
+    def _written(self, style: Style) -> Formula:
+        left, right = (_operand(value, style) for value in vars(self).values())
+        # Sums and products are read from left to right, powers from right to left.
+        own, tighter = self._precedence, self._precedence + 1
+        text = left.within(tighter if own == POWER else own) + self._signs[style] + right.within(tighter)
+        return Formula(text, own)
 
 
-def common_ground(kernels: tuple[Kernel, ...]) -> Ground:
+def _operand(value: Any, style: Style) -> Formula:
+    """A part, or a number: in full in Python, short in mathematics."""
+    if isinstance(value, Kernel):
+        return value._written(style)
+    return Formula(f"{value:g}" if isinstance(value, float) and style == "mathematics" else repr(value))
+
+
+def common_domain(kernels: tuple[Kernel, ...]) -> Domain:
     """Return what all the kernels can compare; there may be no such thing."""
-    grounds = {kernel.on for kernel in kernels} - {"anything"}
-    if "matrix" in grounds:
+    domains = {kernel.on for kernel in kernels} - {"anything"}
+    if "matrix" in domains:
         raise ParameterError(
             "Precomputed takes no part in the algebra of kernels: its values lie in the matrix you pass. "
             "Combine the matrices instead, for example 0.5 * K1 + K2."
         )
-    if len(grounds) > 1:
+    if len(domains) > 1:
         raise ParameterError(
-            f"a kernel on {' and a kernel on '.join(sorted(grounds))} cannot be combined: "
+            f"a kernel on {' and a kernel on '.join(sorted(domains))} cannot be combined: "
             f"no x is both. Got {' and '.join(map(repr, kernels))}."
         )
-    return grounds.pop() if grounds else "anything"
+    return domains.pop() if domains else "anything"
 
 
 @dataclass(frozen=True, repr=False)
@@ -71,20 +109,8 @@ class Sum(Composite):
 
     left: Kernel
     right: Kernel
-
-    def block(self, A: Rows, B: Rows) -> KernelMatrix:
-        """Sum of the blocks of both parts."""
-        total = self.left.block(A, B)
-        total += self.right.block(A, B)
-        return total
-
-    def diag(self, A: Rows) -> Vector:
-        """Sum of the diagonals of both parts."""
-        return self.left.diag(A) + self.right.diag(A)
-
-    def _written(self, style: Style) -> Written:
-        left, right = self.left._written(style), self.right._written(style)
-        return Written(f"{left.within(SUM)} + {right.within(SUM + 1)}", SUM)
+    _operation = np.add
+    _signs, _precedence = {"python": " + ", "mathematics": " + "}, SUM
 
 
 @dataclass(frozen=True, repr=False)
@@ -93,21 +119,8 @@ class Product(Composite):
 
     left: Kernel
     right: Kernel
-
-    def block(self, A: Rows, B: Rows) -> KernelMatrix:
-        """Product of the blocks of both parts, entry by entry."""
-        product = self.left.block(A, B)
-        product *= self.right.block(A, B)
-        return product
-
-    def diag(self, A: Rows) -> Vector:
-        """Product of the diagonals of both parts."""
-        return self.left.diag(A) * self.right.diag(A)
-
-    def _written(self, style: Style) -> Written:
-        left, right = self.left._written(style), self.right._written(style)
-        times = " * " if style == "python" else " "
-        return Written(f"{left.within(PRODUCT)}{times}{right.within(PRODUCT + 1)}", PRODUCT)
+    _operation = np.multiply
+    _signs, _precedence = {"python": " * ", "mathematics": " "}, PRODUCT
 
 
 @dataclass(frozen=True, repr=False)
@@ -116,25 +129,13 @@ class Scaled(Composite):
 
     factor: float
     kernel: Kernel
+    _operation = np.multiply
+    _signs, _precedence = Product._signs, PRODUCT
 
     def __post_init__(self) -> None:
         hint = "A negative multiple of a kernel is not a kernel: k(x, x) would be negative."
         object.__setattr__(self, "factor", non_negative("factor", self.factor, hint))
         super().__post_init__()
-
-    def block(self, A: Rows, B: Rows) -> KernelMatrix:
-        """Block of the part, scaled."""
-        values = self.kernel.block(A, B)
-        values *= self.factor
-        return values
-
-    def diag(self, A: Rows) -> Vector:
-        """Diagonal of the part, scaled."""
-        return self.factor * self.kernel.diag(A)
-
-    def _written(self, style: Style) -> Written:
-        number = f"{self.factor!r} * " if style == "python" else f"{self.factor:g} "
-        return Written(number + self.kernel._written(style).within(PRODUCT + 1), PRODUCT)
 
 
 @dataclass(frozen=True, repr=False)
@@ -143,25 +144,13 @@ class Shifted(Composite):
 
     kernel: Kernel
     shift: float
+    _operation = np.add
+    _signs, _precedence = Sum._signs, SUM
 
     def __post_init__(self) -> None:
         hint = "A kernel minus a constant is not a kernel in general: k(x, x) could become negative."
         object.__setattr__(self, "shift", non_negative("shift", self.shift, hint))
         super().__post_init__()
-
-    def block(self, A: Rows, B: Rows) -> KernelMatrix:
-        """Block of the part, shifted."""
-        values = self.kernel.block(A, B)
-        values += self.shift
-        return values
-
-    def diag(self, A: Rows) -> Vector:
-        """Diagonal of the part, shifted."""
-        return self.kernel.diag(A) + self.shift
-
-    def _written(self, style: Style) -> Written:
-        number = repr(self.shift) if style == "python" else f"{self.shift:g}"
-        return Written(f"{self.kernel._written(style).within(SUM)} + {number}", SUM)
 
 
 @dataclass(frozen=True, repr=False)
@@ -170,23 +159,15 @@ class Power(Composite):
 
     kernel: Kernel
     exponent: int
+    _signs, _precedence = {"python": " ** ", "mathematics": "^"}, POWER
 
     def __post_init__(self) -> None:
         hint = "Only whole powers, which are repeated products, keep a kernel a kernel."
         object.__setattr__(self, "exponent", positive_integer("exponent", self.exponent, hint))
         super().__post_init__()
 
-    def block(self, A: Rows, B: Rows) -> KernelMatrix:
-        """Block of the part to the power p, entry by entry."""
-        return integer_power(self.kernel.block(A, B), self.exponent)
-
-    def diag(self, A: Rows) -> Vector:
-        """Diagonal of the part to the power p."""
-        return integer_power(self.kernel.diag(A), self.exponent)
-
-    def _written(self, style: Style) -> Written:
-        sign = " ** " if style == "python" else "^"
-        return Written(f"{self.kernel._written(style).within(POWER + 1)}{sign}{self.exponent}", POWER)
+    def _operation(self, values: KernelMatrix, exponent: int, out: KernelMatrix) -> KernelMatrix:
+        return integer_power(values, exponent)
 
 
 @dataclass(frozen=True, repr=False)
@@ -194,18 +175,10 @@ class Exp(Composite):
     """exp(k(x, z))."""
 
     kernel: Kernel
+    _operation = np.exp
 
-    def block(self, A: Rows, B: Rows) -> KernelMatrix:
-        """Exponential of the block of the part, entry by entry."""
-        values = self.kernel.block(A, B)
-        return np.exp(values, out=values)
-
-    def diag(self, A: Rows) -> Vector:
-        """Exponential of the diagonal of the part."""
-        return np.exp(self.kernel.diag(A))
-
-    def _written(self, style: Style) -> Written:
-        return Written(f"exp({self.kernel._written(style).text})", ATOM)
+    def _written(self, style: Style) -> Formula:
+        return Formula(f"exp({self.kernel._written(style).text})")
 
 
 def exp(kernel: Kernel) -> Exp:

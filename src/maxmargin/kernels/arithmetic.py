@@ -1,4 +1,14 @@
-"""Inner products and lengths of rows, dense or CSR, float32 or float64."""
+"""Inner products, lengths and distances of rows, dense or CSR, float32 or float64.
+
+|a - b|^2 = |a|^2 + |b|^2 - 2 <a, b> turns distances into one matrix product, but where a and b are long and
+close together the terms cancel: the result is off by about eps (|a|^2 + |b|^2), and exp(-gamma |a - b|^2) by gamma
+times that. Where this is more than a few bits, more is done, in this order:
+
+    1. the mean of dense data is moved into the origin, and the product is formed in double precision
+    2. where that is still not enough, close pairs are measured again by the sum of squared differences
+
+Data of ordinary scale need neither. Pairs that are not close need no second measure: their k is as good as 0.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +20,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from maxmargin._types import Rows, Vector
+from maxmargin.backends.threads import over_ranges
 from maxmargin.data import as_vectors
 from maxmargin.errors import DataError
 
@@ -18,6 +29,9 @@ KernelMatrix: TypeAlias = NDArray[Any]
 
 _CHUNK_VALUES = 2**22  # doubles in a temporary copy of some rows: 32 MB
 _CHUNK_ROWS = 2048
+_CACHED_VALUES = 2**16  # of a temporary array that should not leave the inner caches
+_HARMLESS = 64.0  # gamma (|a|^2 + |b|^2) at which the error of a kernel value is 64 eps: six bits are lost
+_CLOSE = 40.0  # gamma |a - b|^2 beyond which k < 1e-17
 
 
 def as_rows(X: Rows) -> Rows:
@@ -60,7 +74,7 @@ def _used_columns(A: Rows, B: Rows) -> tuple[Rows, Rows]:
     )
 
 
-def row_chunks(X: Rows) -> Iterator[slice]:
+def _row_chunks(X: Rows) -> Iterator[slice]:
     """Consecutive rows, few enough to be copied in double precision."""
     n_values = X.nnz if sparse.issparse(X) else X.size
     width = max(1, n_values // max(1, X.shape[0]))
@@ -69,7 +83,7 @@ def row_chunks(X: Rows) -> Iterator[slice]:
         yield slice(start, min(start + step, X.shape[0]))
 
 
-def in_double(X: Rows, centre: Vector | None = None) -> Rows:
+def _in_double(X: Rows, centre: Vector | None) -> Rows:
     """X in double precision, with the row `centre` subtracted from every row of a dense X."""
     return X.astype(np.float64, copy=False) if centre is None else np.subtract(X, centre, dtype=np.float64)
 
@@ -77,8 +91,8 @@ def in_double(X: Rows, centre: Vector | None = None) -> Rows:
 def squared_norms(X: Rows, centre: Vector | None = None) -> Vector:
     """|x|^2, or |x - centre|^2, of every row in double precision."""
     norms = np.empty(X.shape[0])
-    for chunk in row_chunks(X):
-        rows = in_double(X[chunk], centre)
+    for chunk in _row_chunks(X):
+        rows = _in_double(X[chunk], centre)
         if sparse.issparse(rows):
             row_of_value = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
             norms[chunk] = np.bincount(row_of_value, weights=rows.data**2, minlength=rows.shape[0])
@@ -97,3 +111,70 @@ def integer_power(base: KernelMatrix, exponent: int) -> KernelMatrix:
         if exponent > 0:
             np.multiply(base, base, out=base)
     return np.ones_like(base) if result is None else result
+
+
+def squared_distances(A: Rows, B: Rows, gamma: float) -> KernelMatrix:
+    """Matrix of |a - b|^2, precise enough for exp(-gamma |a - b|^2); exactly 0 on the diagonal if A is B."""
+    norms_a = squared_norms(A)
+    norms_b = norms_a if B is A else squared_norms(B)
+    if gamma * _longest(norms_a, norms_b) <= _HARMLESS:
+        distances = _by_product(A, B, norms_a, norms_b)
+    else:
+        distances = _carefully(A, B, gamma)
+    if A is B:
+        np.fill_diagonal(distances, 0.0)
+    return distances
+
+
+def absolute_distances(A: Rows, B: Rows) -> KernelMatrix:
+    """Matrix of |a - b|_1."""
+    distances = np.zeros((A.shape[0], B.shape[0]), kernel_dtype(A, B))
+    _measure(A, B, distances, square=False, limit=0.0)
+    return distances
+
+
+def _longest(norms_a: Vector, norms_b: Vector) -> float:
+    return float(norms_a.max(initial=0.0) + norms_b.max(initial=0.0))
+
+
+def _by_product(A: Rows, B: Rows, norms_a: Vector, norms_b: Vector) -> KernelMatrix:
+    distances = inner_products(A, B)
+    distances *= -2.0
+    step = max(1, _CACHED_VALUES // max(1, len(norms_b)))
+    for start in range(0, len(norms_a), step):
+        chunk = slice(start, start + step)
+        # |a|^2 + |b|^2 is formed first, so that the matrix is symmetric to the last bit if A is B.
+        distances[chunk] += np.add.outer(norms_a[chunk], norms_b).astype(distances.dtype, copy=False)
+    return np.maximum(distances, 0.0, out=distances)
+
+
+def _carefully(A: Rows, B: Rows, gamma: float) -> KernelMatrix:
+    """Both steps at the top of this file; some rows at a time are copied in double precision, never all."""
+    distances = np.empty((A.shape[0], B.shape[0]), kernel_dtype(A, B))
+    if distances.size == 0:
+        return distances
+    is_dense = not sparse.issparse(A) and not sparse.issparse(B)
+    centre = B.mean(axis=0, dtype=np.float64) if is_dense else None
+    norms_a, norms_b = squared_norms(A, centre), squared_norms(B, centre)
+    for a in _row_chunks(A):
+        left = _in_double(A[a], centre)
+        for b in _row_chunks(B):
+            distances[a, b] = _by_product(left, _in_double(B[b], centre), norms_a[a], norms_b[b])
+    longest = _longest(norms_a, norms_b)
+    if gamma * longest > _HARMLESS:
+        error = 8 * np.finfo(np.float64).eps * longest
+        _measure(A, B, distances, square=True, limit=_CLOSE / gamma + error)
+    return distances
+
+
+def _measure(A: Rows, B: Rows, distances: KernelMatrix, *, square: bool, limit: float) -> None:
+    """Replace distances up to `limit` by the sum of (a_k - b_k)^2 or, without `square`, of |a_k - b_k|."""
+    from maxmargin._loops.kernel.distances import dense_distances, sparse_distances  # loaded when needed
+    from maxmargin.data.loop_rows import loop_rows
+
+    fill: Any = dense_distances
+    if sparse.issparse(A) or sparse.issparse(B):
+        fill, A, B = sparse_distances, sparse.csr_array(A), sparse.csr_array(B)
+    left, right = (loop_rows(X.astype(distances.dtype, copy=False)) for X in (A, B))
+    # Threads share out the columns: a solver asks for few rows a against many rows b.
+    over_ranges(lambda start, end, stop: fill(left, right, square, limit, start, end, stop, distances), B.shape[0])

@@ -1,20 +1,21 @@
-"""What a kernel is: a function k(x, z) = <phi(x), phi(z)> that never writes phi(x) down.
+"""A kernel is a function k(x, z) = <phi(x), phi(z)> that never writes phi(x) down.
 
-A kernel is a small frozen value. Kernels make kernels: k1 + k2, k1 * k2, 3 * k, k + 1, k ** 2 and `exp(k)`.
-`repr` writes a kernel as the Python that makes it, `str` as the mathematics.
+It is a small frozen value. Kernels make kernels: k1 + k2, k1 * k2, 3 * k, k + 1, k ** 2 and `exp(k)`. `repr` writes a
+kernel as the Python that makes it, `str` as the mathematics, `to_record` as what a model file holds.
 """
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, TypeGuard
 
 from maxmargin._types import RowIndex, Rows, Vector
 from maxmargin.errors import ModelFileError, ParameterError
 from maxmargin.kernels.arithmetic import KernelMatrix
-from maxmargin.kernels.checks import is_number
 
-Ground: TypeAlias = Literal["vectors", "strings", "matrix", "anything"]
+Domain: TypeAlias = Literal["vectors", "strings", "matrix", "anything"]
 """What a kernel compares."""
 
 Style: TypeAlias = Literal["python", "mathematics"]
@@ -22,15 +23,15 @@ Style: TypeAlias = Literal["python", "mathematics"]
 SUM, PRODUCT, POWER, ATOM = range(4)
 
 
-class Written(NamedTuple):
+class Formula(NamedTuple):
     """A written kernel and how tightly its outermost sign binds."""
 
     text: str
-    level: int
+    precedence: int = ATOM
 
-    def within(self, level: int) -> str:
+    def within(self, precedence: int) -> str:
         """Put the text in parentheses where it stands among signs that bind more tightly."""
-        return self.text if self.level >= level else f"({self.text})"
+        return self.text if self.precedence >= precedence else f"({self.text})"
 
 
 class Kernel(ABC):
@@ -40,6 +41,8 @@ class Kernel(ABC):
     """
 
     __array_ufunc__: ClassVar[None] = None  # lets `np.float64(2) * kernel` reach `__rmul__`
+    _names: ClassVar[tuple[str, ...]] = ()
+    """What `as_kernel` knows it by."""
 
     @abstractmethod
     def block(self, A: Rows, B: Rows) -> KernelMatrix:
@@ -74,7 +77,7 @@ class Kernel(ABC):
         return None
 
     @property
-    def on(self) -> Ground:
+    def on(self) -> Domain:
         """What the kernel compares: "vectors", "strings", a "matrix" computed before, or "anything"."""
         return "vectors"
 
@@ -112,15 +115,15 @@ class Kernel(ABC):
     def __str__(self) -> str:
         return self._written("mathematics").text
 
-    def _written(self, style: Style) -> Written:
+    def _written(self, style: Style) -> Formula:
         """Write the kernel in Python or in mathematics; composite kernels write their parts."""
         if style == "mathematics":
             return self._formula()
         arguments = ", ".join(f"{name}={value!r}" for name, value in vars(self).items())
-        return Written(f"{type(self).__name__}({arguments})", ATOM)
+        return Formula(f"{type(self).__name__}({arguments})")
 
-    def _formula(self) -> Written:
-        return Written(f"{type(self).__name__}(x, z)", ATOM)
+    def _formula(self) -> Formula:
+        return Formula(f"{type(self).__name__}(x, z)")
 
     def to_record(self) -> dict[str, Any]:
         """Kind and parameters as plain JSON values; `from_record` reads them.
@@ -147,3 +150,38 @@ class Kernel(ABC):
             f"the kernel {self!r} holds Python code, and code is never written to a model file. "
             "Use a named kernel, or compute the kernel matrix yourself and use Precomputed."
         )
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Whether `value` is a real number; True and False are not."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def finite(name: str, value: object, hint: str = "") -> float:
+    """`value` as a float, or an error when it is not a finite number."""
+    if not is_number(value) or not math.isfinite(value):
+        raise ParameterError(f"{name} must be a finite number, got {name}={value!r}. {hint}".rstrip())
+    return float(value)
+
+
+def positive(name: str, value: object, hint: str = "") -> float:
+    """`value` as a float, or an error when it is not a finite number above 0."""
+    number = finite(name, value, hint)
+    if not number > 0:
+        raise ParameterError(f"{name} must be positive, got {name}={value!r}. {hint}".rstrip())
+    return number
+
+
+def non_negative(name: str, value: object, hint: str = "") -> float:
+    """`value` as a float, or an error when it is not a finite number, 0 or above."""
+    number = finite(name, value, hint)
+    if number < 0:
+        raise ParameterError(f"{name} must not be negative, got {name}={value!r}. {hint}".rstrip())
+    return number
+
+
+def positive_integer(name: str, value: object, hint: str = "") -> int:
+    """`value` as an int, or an error when it is not 1, 2, 3 and so on."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+        raise ParameterError(f"{name} must be a positive integer, got {name}={value!r}. {hint}".rstrip())
+    return int(value)

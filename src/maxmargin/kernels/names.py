@@ -1,34 +1,20 @@
-"""Kernels by name."""
+"""Kernels by name, by function, and from the plain records that a model file holds."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from functools import cache
+from inspect import isabstract
 from typing import Any
 
-from maxmargin.errors import ParameterError, unknown_name
+from maxmargin.errors import ModelFileError, ParameterError, unknown_name
 from maxmargin.kernels.base import Kernel
-from maxmargin.kernels.callables import PythonFunction
-from maxmargin.kernels.precomputed import Precomputed
-from maxmargin.kernels.vectors import Gaussian, Laplacian, Linear, Polynomial, Sigmoid
-
-_NAMED: dict[str, Callable[[float, float, float], Kernel]] = {
-    "linear": lambda gamma, degree, coef0: Linear(),
-    "poly": lambda gamma, degree, coef0: Polynomial(degree, gamma, coef0),
-    "polynomial": lambda gamma, degree, coef0: Polynomial(degree, gamma, coef0),
-    "rbf": lambda gamma, degree, coef0: Gaussian(gamma),
-    "gaussian": lambda gamma, degree, coef0: Gaussian(gamma),
-    "sigmoid": lambda gamma, degree, coef0: Sigmoid(gamma, coef0),
-    "laplacian": lambda gamma, degree, coef0: Laplacian(gamma),
-    "precomputed": lambda gamma, degree, coef0: Precomputed(),
-}
+from maxmargin.kernels.given import PythonFunction, PythonKernel
 
 
 def as_kernel(
-    spec: Kernel | str | Callable[[Any, Any], Any],
-    *,
-    gamma: float = 1.0,
-    degree: float = 3,
-    coef0: float = 0.0,
+    spec: Kernel | str | Callable[[Any, Any], Any], *, gamma: float = 1.0, degree: float = 3, coef0: float = 0.0
 ) -> Kernel:
     """Return the kernel that `spec` means.
 
@@ -46,13 +32,45 @@ def as_kernel(
     """
     if isinstance(spec, Kernel):
         return spec
-    if isinstance(spec, str):
-        if spec not in _NAMED:
-            raise unknown_name("kernel", spec, _NAMED)
-        return _NAMED[spec](gamma, degree, coef0)
     if callable(spec):
         return PythonFunction(spec)
-    raise ParameterError(
-        f"kernel must be a name, a kernel or a function of two arguments, got kernel={spec!r}. "
-        f"Names: {', '.join(map(repr, sorted(_NAMED)))}."
-    )
+    named = {name: kind for kind in _kinds().values() for name in kind._names}
+    if not isinstance(spec, str):
+        raise ParameterError(
+            f"kernel must be a name, a kernel or a function of two arguments, got kernel={spec!r}. "
+            f"Names: {', '.join(map(repr, sorted(named)))}."
+        )
+    if spec not in named:
+        raise unknown_name("kernel", spec, named)
+    kind: Any = named[spec]
+    given = {"gamma": gamma, "degree": degree, "coef0": coef0}
+    kernel: Kernel = kind(**{field.name: given[field.name] for field in fields(kind)})
+    return kernel
+
+
+def from_record(record: dict[str, Any]) -> Kernel:
+    """Kernel whose `to_record` gave `record`.
+
+    >>> from_record({"kind": "Gaussian", "gamma": 0.1})
+    Gaussian(gamma=0.1)
+    """
+    parameters = {name: from_record(value) if isinstance(value, dict) else value for name, value in record.items()}
+    kind = parameters.pop("kind", None)
+    if not isinstance(kind, str) or kind not in _kinds():
+        raise ModelFileError(f"the model file names a kernel {kind!r} that this version does not know.")
+    try:
+        return _kinds()[kind](**parameters)
+    except (TypeError, ParameterError) as error:
+        raise ModelFileError(f"the model file describes a kernel {kind} that cannot be: {error}") from error
+
+
+@cache
+def _kinds() -> dict[str, type[Kernel]]:
+    """The kernels of this library that are made of plain values, not of Python code."""
+    found, bases = {}, [Kernel]
+    while bases:
+        for kind in bases.pop().__subclasses__():
+            if kind.__module__.startswith("maxmargin.kernels.") and not issubclass(kind, PythonKernel):
+                bases.append(kind)
+                found[kind.__name__] = kind
+    return {name: kind for name, kind in found.items() if is_dataclass(kind) and not isabstract(kind)}

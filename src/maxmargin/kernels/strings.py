@@ -1,9 +1,9 @@
-"""A kernel on things that are not vectors."""
+"""A kernel on strings, which are no vectors."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -11,19 +11,20 @@ from maxmargin._types import Rows, Vector
 from maxmargin.backends.threads import StopFlag, over_ranges
 from maxmargin.errors import DataError, DataTypeError
 from maxmargin.kernels.arithmetic import KernelMatrix
-from maxmargin.kernels.base import ATOM, Ground, Kernel, Written
-from maxmargin.kernels.checks import positive
+from maxmargin.kernels.base import Domain
+from maxmargin.kernels.vectors import DistanceKernel
 
 if TYPE_CHECKING:
-    from maxmargin._loops.kernel.edit_distance import Strings
+    from maxmargin._loops.kernel.distances import Strings
 
 
 @dataclass(frozen=True, repr=False)
-class EditDistance(Kernel):
+class EditDistance(DistanceKernel):
     """k(x, z) = exp(-gamma edit(x, z)), the edit distance being Levenshtein's.
 
     The distance is the least number of characters to insert, delete or replace that turns x into z.
     Characters are code points of Unicode: an accent written as a character of its own counts.
+    A and B are lists, tuples or one-dimensional arrays of strings.
 
     >>> print(EditDistance(gamma=0.5))
     exp(-0.5 edit(x, z))
@@ -31,38 +32,32 @@ class EditDistance(Kernel):
     array([[ True]])
     """
 
-    gamma: float = 1.0
+    on: ClassVar[Domain] = "strings"
+    _distance = "edit(x, z)"
+    _hint = "A small gamma makes longer edits count as similar; try 1 / mean length of the strings."
+    positive_semidefinite = False
+    """The 31 strings of a and b up to length 4 contradict it at gamma = 1, see `mercer_check`."""
 
-    def __post_init__(self) -> None:
-        hint = "A small gamma makes longer edits count as similar; try 1 / mean length of the strings."
-        object.__setattr__(self, "gamma", positive("gamma", self.gamma, hint))
+    def _distances(self, A: Rows, B: Rows) -> KernelMatrix:
+        from maxmargin._loops.kernel.distances import fill_edit_distances  # compiled code is loaded when it is needed
 
-    def block(self, A: Rows, B: Rows) -> KernelMatrix:
-        """Matrix of exp(-gamma edit(a, b)), for lists, tuples or one-dimensional arrays of strings."""
-        values = edit_distances(A, B)
-        values *= -self.gamma
-        return np.exp(values, out=values)
+        left = _encoded(_as_strings(A))
+        right = left if B is A else _encoded(_as_strings(B))
+        distances = np.empty((len(left.starts) - 1, len(right.starts) - 1))
+        longest = int(np.diff(left.starts).max(initial=0))
+
+        def work(start: int, end: int, stop: StopFlag) -> int:
+            return fill_edit_distances(left, right, start, end, stop, np.empty(longest + 1, dtype=np.int64), distances)
+
+        over_ranges(work, distances.shape[1])
+        return distances
 
     def diag(self, A: Rows) -> Vector:
         """One for every string."""
-        return np.ones(len(as_strings(A)))
-
-    @property
-    def positive_semidefinite(self) -> bool:
-        """False: the 31 strings of a and b up to length 4 contradict it at gamma = 1, see `mercer_check`."""
-        return False
-
-    @property
-    def on(self) -> Ground:
-        """Strings."""
-        return "strings"
-
-    def _formula(self) -> Written:
-        factor = "" if self.gamma == 1 else f"{self.gamma:g} "
-        return Written(f"exp(-{factor}edit(x, z))", ATOM)
+        return np.ones(len(_as_strings(A)))
 
 
-def as_strings(X: Rows) -> list[str]:
+def _as_strings(X: Rows) -> list[str]:
     """X as a list of strings, or an error that says what else it is."""
     if isinstance(X, str) or getattr(X, "ndim", 1) != 1:
         found = f"the single string {X!r}" if isinstance(X, str) else f"an array with shape {X.shape}"
@@ -76,26 +71,9 @@ def as_strings(X: Rows) -> list[str]:
     return strings
 
 
-def edit_distances(A: Rows, B: Rows) -> KernelMatrix:
-    """Matrix of Levenshtein distances, as doubles."""
-    from maxmargin._loops.kernel.edit_distance import fill_distances  # compiled code is loaded when it is needed
-
-    left = _encoded(as_strings(A))
-    right = left if B is A else _encoded(as_strings(B))
-    distances = np.empty((len(left.starts) - 1, len(right.starts) - 1))
-    longest = int(np.diff(left.starts).max(initial=0))
-
-    def work(start: int, end: int, stop: StopFlag) -> int:
-        row = np.empty(longest + 1, dtype=np.int64)
-        return fill_distances(left, right, start, end, stop, row, distances)
-
-    over_ranges(work, distances.shape[1])
-    return distances
-
-
 def _encoded(strings: list[str]) -> Strings:
     """Code points of all strings in one array, and where each string starts."""
-    from maxmargin._loops.kernel.edit_distance import Strings
+    from maxmargin._loops.kernel.distances import Strings
 
     starts = np.zeros(len(strings) + 1, dtype=np.int64)
     np.cumsum([len(string) for string in strings], out=starts[1:])

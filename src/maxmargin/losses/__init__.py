@@ -1,31 +1,10 @@
 """Losses: each knows its curve, its conjugate and its place in the dual, never the data."""
 
-from maxmargin.losses.base import CurveLoss, DualBox, Loss, MarginLoss, ResidualLoss
-from maxmargin.losses.crammer_singer import CrammerSinger
-from maxmargin.losses.hinge import HardMargin, Hinge, SquaredHinge
-from maxmargin.losses.insensitive import Absolute, EpsilonInsensitive, SquaredEpsilonInsensitive
-from maxmargin.losses.logistic import Logistic
-from maxmargin.losses.multiclass import MulticlassLoss
-from maxmargin.losses.records import from_record
-from maxmargin.losses.softmax import Softmax
-from maxmargin.losses.squared import Squared
+from maxmargin.losses import margin, multiclass, residual
+from maxmargin.losses.base import CurveLoss, DualBox, Loss, MarginLoss, ResidualLoss, from_record
+from maxmargin.losses.margin import *
+from maxmargin.losses.multiclass import *
+from maxmargin.losses.residual import *
 
-__all__ = [
-    "Absolute",
-    "CrammerSinger",
-    "CurveLoss",
-    "DualBox",
-    "EpsilonInsensitive",
-    "HardMargin",
-    "Hinge",
-    "Logistic",
-    "Loss",
-    "MarginLoss",
-    "MulticlassLoss",
-    "ResidualLoss",
-    "Softmax",
-    "Squared",
-    "SquaredEpsilonInsensitive",
-    "SquaredHinge",
-    "from_record",
-]
+__all__ = ["CurveLoss", "DualBox", "Loss", "MarginLoss", "ResidualLoss", "from_record"]
+__all__ += [*margin.__all__, *multiclass.__all__, *residual.__all__]

@@ -1,11 +1,5 @@
 """Model files: plain records of arrays, numbers and words, written whole and read with suspicion.
 
-    native.py        the zip file: what lies in it, and every check made when it is read
-    placeholders.py  a record as JSON, with the arrays taken out and put back
-    text.py          header and numbers of the text files of other libraries
-    libsvm.py        LIBSVM's model file
-    liblinear.py     LIBLINEAR's model file
-
 Nothing here knows an estimator: an estimator turns itself into a record and back.
 """
 

@@ -42,37 +42,27 @@ _WORDS = ("solver_type", "nr_class", "label", "nr_feature", "bias", "rho")
 
 
 def read_liblinear(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read the record of a LIBLINEAR model file.
-
-    Raises
-    ------
-    ModelFileError
-        When a line is not what the format asks for; the message names it.
-    OSError
-        When the file cannot be opened.
-    """
-    model = TextModel(path, "LIBLINEAR")
-    header = model.read_header(_WORDS, "w")
-    kind = header.word("solver_type", (*CLASSIFIERS, *REGRESSORS, ONE_CLASS))
-    record: dict[str, Any] = {"solver_type": kind, "nr_class": header.integer("nr_class", 2)}
+    """Read the record of a LIBLINEAR model file; a ModelFileError names the line that breaks the format."""
+    model = TextModel(path, "LIBLINEAR", _WORDS, "w")
+    kind = model.word("solver_type", (*CLASSIFIERS, *REGRESSORS, ONE_CLASS))
+    n_classes = model.integer("nr_class", 2)
+    record: dict[str, Any] = {"solver_type": kind, "nr_class": n_classes}
     if kind in CLASSIFIERS:
-        record["label"] = header.integers("label", record["nr_class"])
-        if len(np.unique(record["label"])) < record["nr_class"]:
-            header.refuse("label", "labels that differ")
-    elif record["nr_class"] != 2:
-        header.refuse("nr_class", f"nr_class 2 for {kind}")
-    record["nr_feature"] = header.integer("nr_feature", 0)
-    record["bias"] = header.number("bias")
+        record["label"] = model.labels(n_classes)
+    elif n_classes != 2:
+        model.refuse_word("nr_class", f"nr_class 2 for {kind}")
+    record["nr_feature"] = model.integer("nr_feature", 0)
+    record["bias"] = model.number("bias")
     if kind == ONE_CLASS:
-        record["rho"] = header.number("rho")
+        record["rho"] = model.number("rho")
     n_lines = record["nr_feature"] + (record["bias"] >= 0)
     model.expect_lines(n_lines, "lines of weights")
-    w = np.empty((n_lines, _n_scores(record)))
+    w = np.empty((n_lines, 1 if n_classes == 2 and kind != "MCSVM_CS" else n_classes))
     for k in range(n_lines):
         line, parts = model.next_line(f"line {k + 1} of the {n_lines} lines of w")
         if len(parts) != w.shape[1]:
             model.refuse(line, f"{len(parts)} values", f"{w.shape[1]} weights a line")
-        w[k] = [model.number(line, part) for part in parts]
+        w[k] = [model.number_in(line, part) for part in parts]
     model.expect_end()
     return {**record, "w": w}
 
@@ -80,12 +70,6 @@ def read_liblinear(path: str | os.PathLike[str]) -> dict[str, Any]:
 def write_liblinear(record: dict[str, Any], path: str | os.PathLike[str]) -> None:
     """Write a record as LIBLINEAR writes it, whole or not at all."""
     write_lines(_lines(record), path)
-
-
-def _n_scores(record: dict[str, Any]) -> int:
-    """Numbers on a line of w."""
-    is_single = record["nr_class"] == 2 and record["solver_type"] != "MCSVM_CS"
-    return 1 if is_single else int(record["nr_class"])
 
 
 def _lines(record: dict[str, Any]) -> Iterator[str]:

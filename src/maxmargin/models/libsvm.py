@@ -37,48 +37,44 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from maxmargin.models.text import Header, TextModel, write_lines, written
+from maxmargin.models.text import TextModel, write_lines, written
 
-SVM_TYPES = ("c_svc", "nu_svc", "one_class", "epsilon_svr", "nu_svr")
-KERNEL_TYPES = ("linear", "polynomial", "rbf", "sigmoid", "precomputed")
-PARAMETERS = {
+_SVM_TYPES = ("c_svc", "nu_svc", "one_class", "epsilon_svr", "nu_svr")
+_PARAMETERS = {
     "linear": (),
     "polynomial": ("degree", "gamma", "coef0"),
     "rbf": ("gamma",),
     "sigmoid": ("gamma", "coef0"),
     "precomputed": (),
 }
-_WORDS = (
-    "svm_type",
-    "kernel_type",
-    "degree",
-    "gamma",
-    "coef0",
-    "nr_class",
-    "total_sv",
-    "rho",
-    "label",
-    "probA",
-    "probB",
-    "prob_density_marks",
-    "nr_sv",
-)
+_ARRAYS = ("rho", "label", "probA", "probB", "prob_density_marks", "nr_sv")
+_WORDS = ("svm_type", "kernel_type", "degree", "gamma", "coef0", "nr_class", "total_sv", *_ARRAYS)
 _N_MARKS = 10
 
 
 def read_libsvm(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read the record of a LIBSVM model file.
-
-    Raises
-    ------
-    ModelFileError
-        When a line is not what the format asks for; the message names it.
-    OSError
-        When the file cannot be opened.
-    """
-    model = TextModel(path, "LIBSVM")
-    header = model.read_header(_WORDS, "SV")
-    record = _read_header(header)
+    """Read the record of a LIBSVM model file; a ModelFileError names the line that breaks the format."""
+    model = TextModel(path, "LIBSVM", _WORDS, "SV")
+    record: dict[str, Any] = {"svm_type": model.word("svm_type", _SVM_TYPES)}
+    record["kernel_type"] = model.word("kernel_type", _PARAMETERS)
+    for name in _PARAMETERS[record["kernel_type"]]:
+        record[name] = model.integer(name, 0) if name == "degree" else model.number(name)
+    classifies = record["svm_type"] in ("c_svc", "nu_svc")
+    n_classes = record["nr_class"] = model.integer("nr_class", 2)
+    if not classifies and n_classes != 2:
+        model.refuse_word("nr_class", f"nr_class 2 for {record['svm_type']}")
+    n_pairs = n_classes * (n_classes - 1) // 2
+    record["total_sv"] = model.integer("total_sv", 0)
+    record["rho"] = model.numbers("rho", n_pairs)
+    if classifies:
+        record["label"] = model.labels(n_classes)
+    for name, count in (("probA", n_pairs), ("probB", n_pairs), ("prob_density_marks", _N_MARKS)):
+        if name in model:
+            record[name] = model.numbers(name, count)
+    if classifies:
+        record["nr_sv"] = model.integers("nr_sv", n_classes)
+        if record["nr_sv"].sum() != record["total_sv"] or record["nr_sv"].min() < 0:
+            model.refuse_word("nr_sv", f"counts that add up to total_sv, {record['total_sv']}")
     record["sv_coef"], record["SV"] = _read_vectors(model, record)
     model.expect_end()
     return record
@@ -87,34 +83,6 @@ def read_libsvm(path: str | os.PathLike[str]) -> dict[str, Any]:
 def write_libsvm(record: dict[str, Any], path: str | os.PathLike[str]) -> None:
     """Write a record as LIBSVM writes it, whole or not at all."""
     write_lines(_lines(record), path)
-
-
-def _read_header(header: Header) -> dict[str, Any]:
-    record: dict[str, Any] = {
-        "svm_type": header.word("svm_type", SVM_TYPES),
-        "kernel_type": header.word("kernel_type", KERNEL_TYPES),
-    }
-    for name in PARAMETERS[record["kernel_type"]]:
-        record[name] = header.integer(name, 0) if name == "degree" else header.number(name)
-    classifies = record["svm_type"] in ("c_svc", "nu_svc")
-    n_classes = record["nr_class"] = header.integer("nr_class", 2)
-    if not classifies and n_classes != 2:
-        header.refuse("nr_class", f"nr_class 2 for {record['svm_type']}")
-    n_pairs = n_classes * (n_classes - 1) // 2
-    record["total_sv"] = header.integer("total_sv", 0)
-    record["rho"] = header.numbers("rho", n_pairs)
-    if classifies:
-        record["label"] = header.integers("label", n_classes)
-        if len(np.unique(record["label"])) < n_classes:
-            header.refuse("label", "labels that differ")
-    for name, count in (("probA", n_pairs), ("probB", n_pairs), ("prob_density_marks", _N_MARKS)):
-        if name in header:
-            record[name] = header.numbers(name, count)
-    if classifies:
-        record["nr_sv"] = header.integers("nr_sv", n_classes)
-        if record["nr_sv"].sum() != record["total_sv"] or record["nr_sv"].min() < 0:
-            header.refuse("nr_sv", f"counts that add up to total_sv, {record['total_sv']}")
-    return record
 
 
 def _read_vectors(model: TextModel, record: dict[str, Any]) -> tuple[Any, Any]:
@@ -128,15 +96,15 @@ def _read_vectors(model: TextModel, record: dict[str, Any]) -> tuple[Any, Any]:
         line, parts = model.next_line(f"support vector {s + 1} of {n_vectors}")
         if len(parts) < n_coefficients:
             model.refuse(line, f"{len(parts)} values", f"{n_coefficients} coefficients and then a support vector")
-        coefficients[:, s] = [model.number(line, part) for part in parts[:n_coefficients]]
+        coefficients[:, s] = [model.number_in(line, part) for part in parts[:n_coefficients]]
         last = 0
         for part in parts[n_coefficients:]:
             column, colon, value = part.partition(b":")
             if not colon:
                 model.refuse(line, repr(part.decode("utf-8", "replace")), "column:value")
-            number = model.integer(line, column)
+            number = model.integer_in(line, column)
             if precomputed:
-                columns.append(model.integer(line, value))
+                columns.append(model.integer_in(line, value))
                 if number != 0 or columns[-1] < 1 or len(columns) > s + 1:
                     model.refuse(line, repr(part.decode()), "a single 0:number, the number of a training row")
                 continue
@@ -144,7 +112,7 @@ def _read_vectors(model: TextModel, record: dict[str, Any]) -> tuple[Any, Any]:
                 model.refuse(line, f"column {number} after column {last}", "columns from 1 on that increase")
             last = number
             columns.append(number - 1)
-            values.append(model.number(line, value))
+            values.append(model.number_in(line, value))
         if precomputed and len(columns) != s + 1:
             model.refuse(line, "no training row", "0:number, the number of a training row")
         starts.append(len(columns))
@@ -158,11 +126,11 @@ def _read_vectors(model: TextModel, record: dict[str, Any]) -> tuple[Any, Any]:
 def _lines(record: dict[str, Any]) -> Iterator[str]:
     yield f"svm_type {record['svm_type']}"
     yield f"kernel_type {record['kernel_type']}"
-    for name in PARAMETERS[record["kernel_type"]]:
+    for name in _PARAMETERS[record["kernel_type"]]:
         yield f"{name} {record[name]:.17g}"
     yield f"nr_class {record['nr_class']}"
     yield f"total_sv {record['total_sv']}"
-    for name in ("rho", "label", "probA", "probB", "prob_density_marks", "nr_sv"):
+    for name in _ARRAYS:
         if name in record:
             yield f"{name} {written(record[name].tolist())}"
     yield "SV"

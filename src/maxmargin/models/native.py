@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import errno
 import hashlib
-import importlib.metadata
 import json
 import os
 import struct
@@ -26,6 +25,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from maxmargin import __version__
 from maxmargin.data.replacing import replacing
 from maxmargin.errors import ModelFileError
 from maxmargin.models.placeholders import Json, decode, encode
@@ -41,28 +41,13 @@ _ENCRYPTED = 0x1
 _FOREIGN = "Give the path of a file that `model.save` wrote."
 _COPY_AGAIN = "Copy the file again from where it came, or save the model again."
 # What zipfile, zlib, json and numpy raise on bytes that are not theirs.
-_DAMAGE = (
-    zipfile.BadZipFile,
-    zlib.error,
-    struct.error,
-    EOFError,
-    LookupError,
-    NotImplementedError,
-    RecursionError,
-    TypeError,
-    ValueError,
-)
+_DAMAGE = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, LookupError, RuntimeError, TypeError, ValueError)
 
 
 def write_record(record: Record, path: str | os.PathLike[str]) -> None:
     """Write `record` to `path`, whole or not at all; an old file of that name is replaced at the end.
 
-    Raises
-    ------
-    ModelFileError
-        When a value cannot be stored; the message leads to it, as in ``record['params']['kernel']``.
-    OSError
-        When the directory is missing, read-only or full.
+    A ModelFileError leads to a value that cannot be stored, as in ``record['params']['kernel']``.
     """
     if not isinstance(record, dict):
         raise ModelFileError(f"A record must be a dict with str keys, got {type(record).__name__}.")
@@ -76,7 +61,7 @@ def write_record(record: Record, path: str | os.PathLike[str]) -> None:
         contents = {
             "format": FORMAT,
             "version": VERSION,
-            "library": library_version(),
+            "library": __version__,
             "record": encode(record, keep),
             "arrays": table,
         }
@@ -86,12 +71,7 @@ def write_record(record: Record, path: str | os.PathLike[str]) -> None:
 def read_record(path: str | os.PathLike[str]) -> Record:
     """Read the record that `write_record` wrote to `path`, after checking every array in it.
 
-    Raises
-    ------
-    ModelFileError
-        When the file is cut short, changed, foreign, or from a newer maxmargin.
-    OSError
-        When the file cannot be opened; FileNotFoundError when there is none.
+    A file that is cut short, changed, foreign, or from a newer maxmargin is answered with a ModelFileError.
     """
     with open(path, "rb") as file:
         try:
@@ -101,7 +81,7 @@ def read_record(path: str | os.PathLike[str]) -> Record:
             with zipfile.ZipFile(file) as archive:
                 return _read_archive(archive)
         except _Refused as refused:
-            raise _unusable(path, refused.why, refused.remedy) from None
+            raise _unusable(path, *refused.args) from None
         except _DAMAGE as error:
             raise _unusable(path, f"it is damaged or cut short ({error})", _COPY_AGAIN) from error
         except OSError as error:
@@ -110,21 +90,8 @@ def read_record(path: str | os.PathLike[str]) -> Record:
             raise _unusable(path, "it is damaged: its table of contents points outside it", _COPY_AGAIN) from error
 
 
-def library_version() -> str:
-    """Version of the maxmargin that is installed, or "0+unknown" when it runs from a bare source tree."""
-    try:
-        return importlib.metadata.version("maxmargin")
-    except importlib.metadata.PackageNotFoundError:
-        return "0+unknown"
-
-
 class _Refused(Exception):  # noqa: N818 - never leaves this file
-    """What is wrong with the file being read, and what its reader can do about it."""
-
-    def __init__(self, why: str, remedy: str):
-        super().__init__(why)
-        self.why = why
-        self.remedy = remedy
+    """What is wrong with the file being read, and what its reader can do about it: the two arguments."""
 
 
 def _unusable(path: str | os.PathLike[str], why: str, remedy: str) -> ModelFileError:
@@ -176,7 +143,7 @@ def _read_archive(archive: zipfile.ZipFile) -> Record:
     if version > VERSION:
         raise _Refused(
             f"it has format version {version}, written by maxmargin {contents.get('library')}, and "
-            f"maxmargin {library_version()} reads versions up to {VERSION}",
+            f"maxmargin {__version__} reads versions up to {VERSION}",
             "Run `pip install --upgrade maxmargin`.",
         )
     if version != VERSION:

@@ -37,10 +37,7 @@ PLAIN_KINDS = "biufcUS"
 def encode(value: Any, keep: Callable[[NDArray[Any]], int], where: str = "record") -> Json:
     """`value` as JSON; every array goes to `keep`, which returns the number it will be fetched by.
 
-    Raises
-    ------
-    ModelFileError
-        When a part of the value has no place in a model file; `where` leads to it.
+    A ModelFileError leads, by `where`, to a part of the value that has no place in a model file.
     """
     if isinstance(value, np.generic):
         value = value.item()
@@ -69,10 +66,7 @@ def encode(value: Any, keep: Callable[[NDArray[Any]], int], where: str = "record
 def decode(value: Json, fetch: Callable[[int], NDArray[Any]]) -> Any:
     """Invert `encode`; `fetch` returns the array that was kept under a number.
 
-    Raises
-    ------
-    ValueError, TypeError, KeyError
-        When the JSON was not made by `encode`.
+    JSON that `encode` did not make is answered with a ValueError, a TypeError or a KeyError.
     """
     if isinstance(value, list):
         return [decode(item, fetch) for item in value]

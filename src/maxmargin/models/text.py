@@ -31,53 +31,95 @@ _SHOWN = 40  # characters of what was found that an error shows
 
 
 class TextModel:
-    """Lines of a model file, read one after the other, with errors that name file and line."""
+    """Header and lines of a model file, with errors that name file and line."""
 
-    def __init__(self, path: str | os.PathLike[str], format_name: str):
+    def __init__(self, path: str | os.PathLike[str], format_name: str, words: Collection[str], last: str):
         self._path, self._format = os.fspath(path), format_name
         with open(path, "rb") as file:
             self._lines = file.read().split(b"\n")
         if self._lines[-1] == b"":  # what follows the last line end is no line
             self._lines.pop()
-        self.n_read = 0
+        self._n_read = 0
+        self._header: dict[str, tuple[int, list[bytes]]] = {}
+        self._read_header(words, last)
 
-    def read_header(self, words: Collection[str], last: str) -> Header:
-        """Lines up to the word that ends the header."""
-        found: dict[str, tuple[int, list[bytes]]] = {}
+    def _read_header(self, words: Collection[str], last: str) -> None:
         while True:
-            number, parts = self.next_line(f"a line that says {last}")
+            line, parts = self.next_line(f"a line that says {last}")
             word = parts[0].decode("ascii", "replace") if parts else ""
             if word == last and len(parts) == 1:
-                return Header(self, found)
+                return
             if word not in words:
-                self.refuse(
-                    number, f"{_shown(b' '.join(parts))} is no line of its header", f"{', '.join(words)}, {last}"
-                )
-            if word in found:
-                self.refuse(number, f"{word} stands there again", "each word once")
-            found[word] = number, parts[1:]
+                self.refuse(line, f"{_shown(*parts)} is no line of its header", f"{', '.join(words)}, {last}")
+            if word in self._header:
+                self.refuse(line, f"{word} stands there again", "each word once")
+            self._header[word] = line, parts[1:]
+
+    def __contains__(self, word: str) -> bool:
+        return word in self._header
+
+    def word(self, name: str, allowed: Collection[str]) -> str:
+        """What the header says under a name: one of some words."""
+        [word] = self._values(name, 1, lambda _, text: text.decode("ascii", "replace"))
+        if word not in allowed:
+            self.refuse_word(name, f"one of {', '.join(allowed)}")
+        return word
+
+    def integer(self, name: str, least: int) -> int:
+        """A whole number of the header, not less than the least."""
+        [value] = self._values(name, 1, self.integer_in)
+        if value < least:
+            self.refuse(self._header[name][0], f"{name} {value}", f"{name} of at least {least}")
+        return value
+
+    def number(self, name: str) -> float:
+        """A finite number of the header."""
+        return self._values(name, 1, self.number_in)[0]
+
+    def numbers(self, name: str, count: int) -> Vector:
+        """So many finite numbers of the header."""
+        return np.array(self._values(name, count, self.number_in), dtype=np.float64)
+
+    def integers(self, name: str, count: int) -> NDArray[np.int64]:
+        """So many whole numbers of the header."""
+        return np.array(self._values(name, count, self.integer_in), dtype=np.int64)
+
+    def labels(self, count: int) -> NDArray[np.int64]:
+        """The labels of the header, which differ."""
+        labels = self.integers("label", count)
+        if len(np.unique(labels)) < count:
+            self.refuse_word("label", "labels that differ")
+        return labels
+
+    def _values(self, name: str, count: int, read: Callable[[int, bytes], Value]) -> list[Value]:
+        if name not in self._header:
+            self.refuse(self._n_read, f"the header ends without {name}", f"a line that begins with {name}")
+        line, parts = self._header[name]
+        if len(parts) != count:
+            self.refuse(line, f"{name} with {len(parts)} values", f"{count} of them")
+        return [read(line, part) for part in parts]
 
     def next_line(self, expected: str) -> tuple[int, list[bytes]]:
         """Number of the next line, counting from 1, and what it holds, cut at blanks."""
-        if self.n_read >= len(self._lines):
-            self.refuse(self.n_read, "the file ends", expected)
-        self.n_read += 1
-        return self.n_read, self._lines[self.n_read - 1].split()
+        if self._n_read >= len(self._lines):
+            self.refuse(self._n_read, "the file ends", expected)
+        self._n_read += 1
+        return self._n_read, self._lines[self._n_read - 1].split()
 
     def expect_lines(self, count: int, what: str) -> None:
         """Refuse a header that promises more lines than there are, before room is made for them."""
-        if count > len(self._lines) - self.n_read:
+        if count > len(self._lines) - self._n_read:
             self.refuse(len(self._lines), "the file ends", f"{count} {what} after its header")
 
     def expect_end(self) -> None:
         """Refuse a file that goes on."""
-        while self.n_read < len(self._lines):
-            number, parts = self.next_line("nothing")
+        while self._n_read < len(self._lines):
+            line, parts = self.next_line("nothing")
             if parts:
-                self.refuse(number, f"{_shown(b' '.join(parts))} follows the last line", "the end of the file")
+                self.refuse(line, f"{_shown(*parts)} follows the last line", "the end of the file")
 
-    def number(self, line: int, text: bytes) -> float:
-        """A finite number."""
+    def number_in(self, line: int, text: bytes) -> float:
+        """A finite number of a line."""
         try:
             value = float(text)
         except ValueError:
@@ -86,12 +128,17 @@ class TextModel:
             self.refuse(line, _shown(text), "a finite number")
         return value
 
-    def integer(self, line: int, text: bytes) -> int:
-        """A whole number."""
+    def integer_in(self, line: int, text: bytes) -> int:
+        """A whole number of a line."""
         digits = text[1:] if text[:1] in (b"-", b"+") else text
         if not digits.isdigit() or len(digits) > _MOST_DIGITS or abs(int(text)) > MOST:
             self.refuse(line, _shown(text), "a whole number of 32 bits")
         return int(text)
+
+    def refuse_word(self, name: str, expected: str) -> NoReturn:
+        """Refuse the line of the header that begins with a word."""
+        line, parts = self._header[name]
+        self.refuse(line, f"{name} {_shown(*parts)}", expected)
 
     def refuse(self, line: int, found: str, expected: str) -> NoReturn:
         """Raise the error about a line."""
@@ -99,62 +146,6 @@ class TextModel:
             f"{self._path}, line {line}: {found}, where a {self._format} model file has {expected}. "
             "Copy the file again from where it came, or save the model again."
         )
-
-
-class Header:
-    """Words of a header with what follows each; what is asked for and missing is refused."""
-
-    def __init__(self, model: TextModel, found: dict[str, tuple[int, list[bytes]]]):
-        self._model, self._found = model, found
-
-    def __contains__(self, word: str) -> bool:
-        return word in self._found
-
-    def word(self, name: str, allowed: Collection[str]) -> str:
-        """One of some words."""
-        line, parts = self._line(name, 1)
-        word = parts[0].decode("ascii", "replace")
-        if word not in allowed:
-            self._model.refuse(line, f"{name} {_shown(parts[0])}", f"one of {', '.join(allowed)}")
-        return word
-
-    def integer(self, name: str, least: int) -> int:
-        """A whole number, not less than the least."""
-        line, parts = self._line(name, 1)
-        value = self._model.integer(line, parts[0])
-        if value < least:
-            self._model.refuse(line, f"{name} {value}", f"{name} of at least {least}")
-        return value
-
-    def number(self, name: str) -> float:
-        """A finite number."""
-        line, parts = self._line(name, 1)
-        return self._model.number(line, parts[0])
-
-    def numbers(self, name: str, count: int) -> Vector:
-        """So many finite numbers."""
-        return np.array(self._all(name, count, self._model.number), dtype=np.float64)
-
-    def integers(self, name: str, count: int) -> NDArray[np.int64]:
-        """So many whole numbers."""
-        return np.array(self._all(name, count, self._model.integer), dtype=np.int64)
-
-    def refuse(self, name: str, expected: str) -> NoReturn:
-        """Refuse the line of a word."""
-        line, parts = self._found[name]
-        self._model.refuse(line, f"{name} {_shown(b' '.join(parts))}", expected)
-
-    def _all(self, name: str, count: int, read: Callable[[int, bytes], Value]) -> list[Value]:
-        line, parts = self._line(name, count)
-        return [read(line, part) for part in parts]
-
-    def _line(self, name: str, count: int) -> tuple[int, list[bytes]]:
-        if name not in self._found:
-            self._model.refuse(self._model.n_read, f"the header ends without {name}", f"a line that begins with {name}")
-        line, parts = self._found[name]
-        if len(parts) != count:
-            self._model.refuse(line, f"{name} with {len(parts)} values", f"{count} of them")
-        return line, parts
 
 
 def written(values: Iterable[Any]) -> str:
@@ -165,9 +156,9 @@ def written(values: Iterable[Any]) -> str:
 def write_lines(lines: Iterable[str], path: str | os.PathLike[str]) -> None:
     """Write lines of ASCII to `path`, whole or not at all."""
     with replacing(path) as file:
-        for line in lines:
-            file.write(line.encode("ascii") + b"\n")
+        file.writelines(line.encode("ascii") + b"\n" for line in lines)
 
 
-def _shown(text: bytes) -> str:
+def _shown(*parts: bytes) -> str:
+    text = b" ".join(parts)
     return repr(text[:_SHOWN].decode("utf-8", "replace")) + ("..." if len(text) > _SHOWN else "")

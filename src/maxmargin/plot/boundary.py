@@ -20,14 +20,12 @@ from numpy.typing import NDArray
 from scipy.spatial import KDTree
 
 from maxmargin.errors import DataError, ParameterError
-from maxmargin.plot._matplotlib import new_axes
-from maxmargin.plot.colours import palette_of
-from maxmargin.plot.key import key_above
-from maxmargin.plot.two_classes import classes_of, signs_of
+from maxmargin.plot.axes import key_above, new_axes, palette_of
+from maxmargin.plot.margins import classes_of, signs_of
 
 if TYPE_CHECKING:
     from maxmargin._types import Labels, Matrix, RowIndex, Rows, Vector
-    from maxmargin.plot._matplotlib import Axes
+    from maxmargin.plot.axes import Axes
 
 _MARKERS = ("s", "o")
 _KEY = _BOUNDARY, _MARGIN, _SUPPORT, _SLACK = "boundary, f = 0", "margin, f = ±1", "support vector", "slack"
@@ -50,6 +48,8 @@ def boundary(
 ) -> Axes:
     """Draw the regions, the boundary and the margin of a two-class model over two-dimensional data.
 
+    The axes are for more drawing; nothing is shown or saved.
+
     Parameters
     ----------
     model
@@ -70,10 +70,6 @@ def boundary(
         Names of the axes; None takes the column names of a data frame.
     title
         Title of the axes.
-
-    Returns
-    -------
-    The axes, for more drawing; nothing is shown or saved.
     """
     points = _points(X)
     classes = classes_of(model, "boundary")
@@ -93,30 +89,14 @@ def boundary(
         ends = _margin_ends(model, points[short], signs[short], margin[short], field)
         _draw_slack(ax, points[short], ends, ink)
     for sign, colour, marker, label in zip((-1, 1), colours, _MARKERS, classes, strict=True):
-        across, up = points[signs == sign].T
-        ax.scatter(
-            across,
-            up,
-            s=22,
-            marker=marker,
-            color=colour,
-            edgecolors=[palette.paper],
-            linewidths=0.4,
-            label=label if isinstance(label, str) else f"y = {label}",
-            zorder=3,
-        )
+        name = label if isinstance(label, str) else f"y = {label}"
+        rim: Any = {"edgecolors": [palette.paper], "linewidths": 0.4}
+        x1, x2 = points[signs == sign].T
+        ax.scatter(x1, x2, s=22, marker=marker, color=colour, **rim, label=name, zorder=3)
     if support and (ringed := _support_rows(model, X, y, points, margin)).any():
-        across, up = points[ringed].T
-        ax.scatter(
-            across,
-            up,
-            s=52,
-            facecolors="none",
-            edgecolors=[ink],
-            linewidths=0.8,
-            label=_SUPPORT,
-            zorder=4,
-        )
+        rim = {"edgecolors": [ink], "linewidths": 0.8}
+        x1, x2 = points[ringed].T
+        ax.scatter(x1, x2, s=52, facecolors="none", **rim, label=_SUPPORT, zorder=4)
     ax.set(xlim=field.across[[0, -1]], ylim=field.up[[0, -1]], xlabel=names[0], ylabel=names[1])
     key_above(ax, last=_KEY, title=title)
     return ax

@@ -13,14 +13,12 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from maxmargin.errors import DataError, unknown_name
-from maxmargin.plot._matplotlib import new_axes
-from maxmargin.plot.colours import palette_of
-from maxmargin.plot.key import key_above
+from maxmargin.plot.axes import key_above, new_axes, palette_of
 from maxmargin.problems import History
 
 if TYPE_CHECKING:
     from maxmargin._types import Vector
-    from maxmargin.plot._matplotlib import Axes
+    from maxmargin.plot.axes import Axes
 
 _AXES = {"seconds": "seconds", "passes": "passes over the data"}
 _STYLES = ("solid", "dashed", "dashdot", "dotted")
@@ -56,10 +54,6 @@ def convergence(
         Seconds, or passes over the data as the solver counts them.
     title
         Title of the axes.
-
-    Returns
-    -------
-    The axes.
     """
     named = _named(fits)
     show = ("objective" if len(named) == 1 else "gap") if show is None else show

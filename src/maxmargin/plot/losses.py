@@ -20,13 +20,11 @@ import numpy as np
 
 from maxmargin.errors import DataError, ParameterError
 from maxmargin.losses import CurveLoss, Hinge, Logistic, Squared, SquaredHinge
-from maxmargin.plot._matplotlib import new_axes
-from maxmargin.plot.colours import palette_of
-from maxmargin.plot.key import key_above
+from maxmargin.plot.axes import key_above, new_axes, palette_of
 
 if TYPE_CHECKING:
     from maxmargin._types import Vector
-    from maxmargin.plot._matplotlib import Axes
+    from maxmargin.plot.axes import Axes
 
 _STYLES = ("solid", "dashed", "dashdot", "solid", (0, (3, 1, 1, 1, 1, 1)), (0, (1, 1)))
 _REACH = 3.0
@@ -54,10 +52,6 @@ def losses(
         Whether to divide each loss by its value on the boundary. Without it they are drawn as they are trained.
     title
         Title of the axes.
-
-    Returns
-    -------
-    The axes.
     """
     if losses is None:
         losses = (Hinge(), SquaredHinge(), Logistic(), Squared())

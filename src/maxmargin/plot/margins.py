@@ -13,16 +13,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from maxmargin.errors import DataError, ParameterError
-from maxmargin.plot._matplotlib import new_axes
-from maxmargin.plot.colours import ORANGE, VERMILION, palette_of
-from maxmargin.plot.key import key_above
-from maxmargin.plot.two_classes import classes_of, signs_of
+from maxmargin.plot.axes import ORANGE, VERMILION, key_above, new_axes, palette_of
 
 if TYPE_CHECKING:
     from maxmargin._types import Labels, Rows, Vector
-    from maxmargin.plot._matplotlib import Axes
+    from maxmargin.plot.axes import Axes
 
 _WORDS = {"wrong": "wrong side", "inside": "inside the margin", "on": "on the margin", "beyond": "beyond the margin"}
 _LINES = _BOUNDARY, _MARGIN, _SLACK = "boundary, f = 0", "margin, f = ±1", "slack, ξ > 0"
@@ -30,15 +28,11 @@ _LEAST_REACH = 1.25  # so that both margins are in sight
 
 
 def margins(
-    model: Any,
-    X: Rows,
-    y: Labels,
-    ax: Axes | None = None,
-    *,
-    bins: int = 40,
-    title: str | None = None,
+    model: Any, X: Rows, y: Labels, ax: Axes | None = None, *, bins: int = 40, title: str | None = None
 ) -> Axes:
     """Draw how many rows have which functional margin y f(x).
+
+    The key has the number of rows of each category of `model.margins(X, y)`.
 
     Parameters
     ----------
@@ -53,10 +47,6 @@ def margins(
         About how many bars; one of them always begins at the margin, y f = 1.
     title
         Title of the axes.
-
-    Returns
-    -------
-    The axes. The key has the number of rows of each category of `model.margins(X, y)`.
     """
     from maxmargin.estimators.fitting.margins import margins_of  # late: estimators bring scikit-learn with them
 
@@ -100,3 +90,41 @@ def _edges(margin: Vector, bins: int) -> Vector:
     width = 1.0 / np.floor(bins / span) if span <= bins else np.ceil(span / bins)
     first, last = np.floor((low - 1.0) / width), np.floor((high - 1.0) / width) + 1.0
     return np.asarray(1.0 + width * np.arange(first, last + 1.0))
+
+
+def classes_of(model: Any, picture: str) -> NDArray[Any]:
+    """The two classes of a fitted model, the negative one first; an error names the picture that needs them."""
+    if not hasattr(model, "decision_function"):
+        raise DataError(
+            f"{picture} draws scores f(x) of two classes, and {type(model).__name__} has no decision_function to give "
+            f"them. Trees and naive Bayes have none, and regression has no {picture}."
+        )
+    if not hasattr(model, "classes_"):
+        raise DataError(
+            f"{picture} draws a fitted classifier, and {type(model).__name__} has no classes_. "
+            + ("It is fitted, but it tells no classes apart." if _is_fitted(model) else "Fit the model first.")
+        )
+    classes = np.asarray(model.classes_)
+    if len(classes) != 2:
+        raise DataError(
+            f"{picture} draws two classes, and the model knows {len(classes)}. "
+            "Train it on two of them, or on one against the rest."
+        )
+    return classes
+
+
+def _is_fitted(model: Any) -> bool:
+    """Whether a model, or the last step of a pipeline, has what only a fit gives: names that end in an underscore."""
+    last = model.steps[-1][1] if hasattr(model, "steps") else model
+    return any(name.endswith("_") and not name.startswith("_") for name in vars(last))
+
+
+def signs_of(y: Labels, classes: NDArray[Any], n_rows: int) -> Vector:
+    """-1 for the first class, +1 for the second."""
+    labels = np.asarray(y)
+    if labels.shape != (n_rows,):
+        raise DataError(f"y must have one label a row of X, {n_rows}, got shape {labels.shape}.")
+    if not np.isin(labels, classes).all():
+        strange = labels[~np.isin(labels, classes)].tolist()[0]
+        raise DataError(f"y holds the label {strange!r}, and the model knows {classes.tolist()} only.")
+    return np.where(labels == classes[1], 1.0, -1.0)

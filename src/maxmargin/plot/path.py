@@ -10,21 +10,21 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
+from scipy.optimize import isotonic_regression
 
 from maxmargin.errors import DataError, ParameterError, unknown_name
-from maxmargin.plot._matplotlib import new_axes
-from maxmargin.plot.colours import palette_of
-from maxmargin.plot.line_ends import name_line_ends
+from maxmargin.plot.axes import new_axes, palette_of
 
 if TYPE_CHECKING:
     from maxmargin._types import Matrix, Vector
-    from maxmargin.plot._matplotlib import Axes
+    from maxmargin.plot.axes import Axes
 
 _STYLES = ("solid", "dashed", "dashdot", (0, (1, 1)))
+_LINE_HEIGHT = 1.25  # of the size of the letters
 _LABELS = {"lambda": r"$\lambda$", "C": "$C$", "norm": r"$\Vert w \Vert_1$"}
 
 
-class _Path(NamedTuple):
+class _CoefficientPath(NamedTuple):
     """Values of the parameter, which of lambda and C it is, and one row of coefficients a value."""
 
     values: Vector
@@ -59,10 +59,6 @@ def path(
         How many lines have their name at the right end: those with the largest coefficients.
     title
         Title of the axes.
-
-    Returns
-    -------
-    The axes.
     """
     found = _read(result)
     asked, ax = (against, ax) if isinstance(against, str | None) else (ax, against)
@@ -82,14 +78,8 @@ def path(
     for rank, feature in enumerate(largest.tolist()):
         colours[feature] = palette.one(rank)
         style = _STYLES[rank // len(palette.series) % len(_STYLES)]
-        ax.plot(
-            places[order],
-            found.coefs[order, feature],
-            color=colours[feature],
-            linestyle=style,
-            linewidth=1.6,
-            label=str(written[feature]),
-        )
+        line: Any = {"color": colours[feature], "linestyle": style, "linewidth": 1.6}
+        ax.plot(places[order], found.coefs[order, feature], label=str(written[feature]), **line)
     ax.axhline(0.0, color=palette.ink, linewidth=0.8, alpha=0.5, zorder=1)
     if scale != "norm":
         ax.set_xscale("log")
@@ -102,11 +92,11 @@ def path(
     if title is not None:
         ax.set_title(title, loc="left")
     named = [feature for feature in largest[: max(names, 0)].tolist() if found.coefs[last, feature] != 0.0]
-    name_line_ends(ax, [str(written[k]) for k in named], found.coefs[last, named], [colours[k] for k in named])
+    _name_line_ends(ax, [str(written[k]) for k in named], found.coefs[last, named], [colours[k] for k in named])
     return ax
 
 
-def _read(result: Any) -> _Path:
+def _read(result: Any) -> _CoefficientPath:
     if hasattr(result, "C") and hasattr(result, "coefs"):
         coefs = np.asarray(result.coefs, dtype=np.float64)
         if coefs.ndim == 3 and coefs.shape[1] == 1:
@@ -128,7 +118,7 @@ def _read(result: Any) -> _Path:
     return _checked(values, "lambda", table.T)
 
 
-def _checked(values: Vector, kind: Literal["lambda", "C"], coefs: Matrix) -> _Path:
+def _checked(values: Vector, kind: Literal["lambda", "C"], coefs: Matrix) -> _CoefficientPath:
     if values.ndim != 1 or coefs.ndim != 2 or len(values) != len(coefs) or coefs.size == 0:
         raise DataError(
             "path draws one row of coefs a feature and one column an alpha, "
@@ -136,10 +126,10 @@ def _checked(values: Vector, kind: Literal["lambda", "C"], coefs: Matrix) -> _Pa
         )
     if not np.isfinite(coefs).all():
         raise DataError("coefs hold nan or infinity, which has no place in a picture.")
-    return _Path(values, kind, coefs)
+    return _CoefficientPath(values, kind, coefs)
 
 
-def _places(found: _Path, against: str) -> Vector:
+def _places(found: _CoefficientPath, against: str) -> Vector:
     """Where each model is drawn."""
     if against not in _LABELS:
         raise unknown_name("against", against, _LABELS)
@@ -152,3 +142,35 @@ def _places(found: _Path, against: str) -> Vector:
     if against == "lambda":
         return 1.0 / found.values
     raise ParameterError("a path over lambda does not know how many rows C would count; draw it against 'lambda'.")
+
+
+def spread(places: Vector, gap: float) -> Vector:
+    """The places nearest to the given ones, by least squares, that keep their order and are at least `gap` apart.
+
+    With k gaps taken off the place of rank k, "at least a gap apart" reads "never falling": an isotonic regression.
+    """
+    order = np.argsort(places, kind="stable")
+    steps = gap * np.arange(len(places))
+    moved = np.empty(len(places))
+    moved[order] = isotonic_regression(places[order] - steps).x + steps
+    return moved
+
+
+def _name_line_ends(ax: Axes, names: Sequence[str], heights: Vector, colours: Sequence[str]) -> None:
+    """Write each name at the right of the axes, at the height where its line ends; the limits must be final."""
+    size = 8.0
+    low, high = ax.get_ylim()
+    points = ax.bbox.height / ax.figure.dpi * 72.0 / (high - low)  # a unit of the axis, in points of print
+    offsets = spread(np.asarray(heights) * points, _LINE_HEIGHT * size) - np.asarray(heights) * points
+    for name, height, offset, colour in zip(names, heights, offsets, colours, strict=True):
+        ax.annotate(
+            name,
+            xy=(1.0, height),
+            xycoords=("axes fraction", "data"),
+            xytext=(14.0, offset),
+            textcoords="offset points",
+            va="center",
+            color=colour,
+            fontsize=size,
+            arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.6, "shrinkA": 0.0, "shrinkB": 0.0},
+        )

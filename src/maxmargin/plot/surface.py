@@ -12,19 +12,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from maxmargin.errors import DataError
-from maxmargin.plot._matplotlib import new_axes
-from maxmargin.plot.key import key_above
+from maxmargin.plot.axes import key_above, new_axes
 
 if TYPE_CHECKING:
     from maxmargin._types import Vector
-    from maxmargin.plot._matplotlib import Axes
+    from maxmargin.plot.axes import Axes
 
 _ROUNDING = 1e-12  # of a mean score
 _LETTERS = {"C": "$C$", "gamma": r"$\gamma$", "epsilon": r"$\varepsilon$", "coef0": "$c_0$", "nu": r"$\nu$"}
 
 
 def surface(search: Any, ax: Axes | None = None, *, title: str | None = None) -> Axes:
-    """Draw the scores of a search over two parameters as a heat map.
+    """Draw the scores of a search over two parameters as a heat map, with the scale of the colours beside it.
 
     Parameters
     ----------
@@ -34,10 +33,6 @@ def surface(search: Any, ax: Axes | None = None, *, title: str | None = None) ->
         Where to draw; None makes a new figure.
     title
         Title of the axes.
-
-    Returns
-    -------
-    The axes; the scale of the colours stands beside them.
     """
     across, up = _parameters(search)
     along, beside = (_numbers(name, search.parameters[name]) for name in (across, up))

@@ -6,24 +6,32 @@
     answer       the most frequent class, or the mean target
 
 The colour of a box is that of its class, the fuller the purer. For regression it is the fuller the larger the target.
+
+Nodes are placed by a tidy drawing after Reingold and Tilford:
+
+    nodes of one depth are on one level and at least 1 apart
+    a parent is half way between its children
+    a subtree looks the same wherever it stands
+
+Each subtree is laid out for itself and knows its outline, the leftmost and the rightmost place at each depth. Two
+subtrees are moved together until their outlines are 1 apart at the depth where they are closest.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin.errors import DataError, ParameterError
-from maxmargin.plot._matplotlib import new_axes
-from maxmargin.plot.colours import Palette, palette_of
-from maxmargin.plot.tree_layout import Place, places_of
+from maxmargin.plot.axes import Palette, new_axes, palette_of
 
 if TYPE_CHECKING:
-    from maxmargin._types import Vector
-    from maxmargin.plot._matplotlib import Axes
+    from maxmargin._types import RowIndex, Vector
+    from maxmargin.plot.axes import Axes
 
 _LETTERS = 9.0  # points, where there is room
 _PADDING = 0.35  # of a letter, around the text of a box
@@ -32,14 +40,6 @@ _FAINTEST, _FULLEST = 0.10, 0.45  # share of colour in a box: text must stay leg
 _SIDE = 0.6  # of the room of a node, left of the first and right of the last
 _WIDTH, _HEIGHT = 1.1, 1.1  # inches a node gets in a new figure, at first
 _WIDEST, _TALLEST = 24.0, 16.0  # inches of a new figure; letters shrink after that
-
-
-class _Answers(NamedTuple):
-    """For each node what it answers, in words, the number of its colour and how full that is."""
-
-    words: list[str]
-    colour: NDArray[np.int64]
-    fullness: Vector
 
 
 def tree(
@@ -67,10 +67,6 @@ def tree(
         Nodes below this depth are counted instead of drawn; None draws all.
     title
         Title of the axes.
-
-    Returns
-    -------
-    The axes.
     """
     nodes = getattr(model, "tree_", None)
     if nodes is None:
@@ -78,7 +74,7 @@ def tree(
     if max_depth is not None and max_depth < 0:
         raise ParameterError(f"max_depth must be 0 or more, got max_depth={max_depth!r}.")
     names = _feature_names(model, nodes, feature_names)
-    answers = _answers(model, nodes, class_names)
+    words, colours, fullness = _answers(model, nodes, class_names)
     places = places_of(nodes.children_left, nodes.children_right, max_depth)
     right, deepest = max(place.across for place in places.values()), max(place.depth for place in places.values())
 
@@ -92,26 +88,16 @@ def tree(
     _draw_edges(ax, nodes, places, palette)
     boxes = {}
     for node, (across, depth) in places.items():
-        lines = [f"n = {nodes.n_node_samples[node]}", _impurity(model, nodes, node), answers.words[node]]
+        lines = [f"n = {nodes.n_node_samples[node]}", _impurity(model, nodes, node), words[node]]
         if nodes.children_left[node] in places:
             lines.insert(0, _question(names[nodes.feature[node]], float(nodes.threshold[node])))
         elif nodes.children_left[node] >= 0:
             lines.append(f"… {_leaves_below(nodes, node)} leaves below")
-        share = _FAINTEST + (_FULLEST - _FAINTEST) * answers.fullness[node]
-        face = palette.tint(palette.one(int(answers.colour[node])), share)
-        boxes[node] = ax.text(
-            across,
-            -depth,
-            "\n".join(lines),
-            ha="center",
-            va="center",
-            color=palette.ink,
-            fontsize=_LETTERS,
-            linespacing=1.15,
-            bbox={"boxstyle": f"round,pad={_PADDING}", "facecolor": face, "edgecolor": palette.ink, "linewidth": 0.6},
-            gid=f"node {node}",
-            zorder=3,
-        )
+        share = _FAINTEST + (_FULLEST - _FAINTEST) * fullness[node]
+        face = palette.tint(palette.one(int(colours[node])), share)
+        box = {"boxstyle": f"round,pad={_PADDING}", "facecolor": face, "edgecolor": palette.ink, "linewidth": 0.6}
+        letters = {"color": palette.ink, "fontsize": _LETTERS, "linespacing": 1.15, "ha": "center", "va": "center"}
+        boxes[node] = ax.text(across, -depth, "\n".join(lines), letters, bbox=box, gid=f"node {node}", zorder=3)
     if is_new:
         _enlarge(ax, *_rooms(ax, boxes, places))
     size = _LETTERS * min(1.0, *_rooms(ax, boxes, places))
@@ -130,7 +116,8 @@ def _feature_names(model: Any, nodes: Any, given: Sequence[str] | None) -> Seque
     return [str(name) for name in names]
 
 
-def _answers(model: Any, nodes: Any, class_names: Sequence[str] | None) -> _Answers:
+def _answers(model: Any, nodes: Any, class_names: Sequence[str] | None) -> tuple[list[str], NDArray[np.int64], Vector]:
+    """For each node what it answers, in words, the number of its colour and how full that is."""
     value = np.asarray(nodes.value, dtype=np.float64)
     if value.ndim == 3 and value.shape[1] > 1:
         raise DataError(f"tree draws one target, and this tree has {value.shape[1]}. Train one tree a target.")
@@ -142,7 +129,7 @@ def _answers(model: Any, nodes: Any, class_names: Sequence[str] | None) -> _Answ
         target = value[:, 0]
         span = float(np.ptp(target)) or 1.0
         words = [f"y = {_short(number)}" for number in target]
-        return _Answers(words, np.zeros(len(target), dtype=np.int64), (target - target.min()) / span)
+        return words, np.zeros(len(target), dtype=np.int64), (target - target.min()) / span
     if class_names is None:
         names = [label if isinstance(label, str) else f"y = {label}" for label in np.asarray(classes).tolist()]
     elif len(class_names) == len(classes):
@@ -153,7 +140,7 @@ def _answers(model: Any, nodes: Any, class_names: Sequence[str] | None) -> _Answ
     purity = value.max(axis=1) / np.maximum(value.sum(axis=1), np.finfo(np.float64).tiny)
     least = 1.0 / value.shape[1]  # purity of an even mixture
     fullness = (purity - least) / (1.0 - least) if least < 1.0 else purity
-    return _Answers([names[number] for number in most], most, np.clip(fullness, 0.0, 1.0))
+    return [names[number] for number in most], most, np.clip(fullness, 0.0, 1.0)
 
 
 def _impurity(model: Any, nodes: Any, node: int) -> str:
@@ -182,7 +169,7 @@ def _leaves_below(nodes: Any, node: int) -> int:
     return count
 
 
-def _draw_edges(ax: Axes, nodes: Any, places: dict[int, Place], palette: Palette) -> None:
+def _draw_edges(ax: Axes, nodes: Any, places: dict[int, NodePlace], palette: Palette) -> None:
     """One line a child, from its parent, and the two answers at the root."""
     for node, place in places.items():
         for child in (int(nodes.children_left[node]), int(nodes.children_right[node])):
@@ -199,14 +186,11 @@ def _enlarge(ax: Axes, across: float, up: float) -> None:
     """Make the figure so large that its boxes have room for their letters."""
     figure: Any = ax.figure
     width, height = figure.get_size_inches()
-    figure.set_size_inches(
-        min(_WIDEST, width / min(1.0, across)),
-        min(_TALLEST, height / min(1.0, up)),
-    )
+    figure.set_size_inches(min(_WIDEST, width / min(1.0, across)), min(_TALLEST, height / min(1.0, up)))
     figure.draw_without_rendering()  # lets the layout engine place the axes
 
 
-def _rooms(ax: Axes, boxes: dict[int, Any], places: dict[int, Place]) -> tuple[float, float]:
+def _rooms(ax: Axes, boxes: dict[int, Any], places: dict[int, NodePlace]) -> tuple[float, float]:
     """Room across and up, in parts of what the boxes need; below 1 some of them touch."""
     padding = 2.0 * _PADDING * _LETTERS * ax.figure.dpi / 72.0
     extents = {node: box.get_window_extent() for node, box in boxes.items()}
@@ -222,3 +206,58 @@ def _rooms(ax: Axes, boxes: dict[int, Any], places: dict[int, Place]) -> tuple[f
             across.append(2.0 * room / (width[before] + width[node]))
         neighbours[place.depth] = node
     return _CLEARANCE * float(min(across)), _CLEARANCE * float((high[1] - low[1]) / height)
+
+
+class NodePlace(NamedTuple):
+    """Where a node stands: how far to the right, and how deep."""
+
+    across: float
+    depth: int
+
+
+class _Outline(NamedTuple):
+    """Leftmost and rightmost place of a subtree at each depth, seen from its root."""
+
+    left: list[float]
+    right: list[float]
+
+
+def places_of(children_left: RowIndex, children_right: RowIndex, max_depth: int | None = None) -> dict[int, NodePlace]:
+    """Place of every node that is not deeper than `max_depth`, parents before children; the leftmost is at 0."""
+    depths = {0: 0}
+    waiting = [0]
+    while waiting:
+        node = waiting.pop()
+        if children_left[node] >= 0 and (max_depth is None or depths[node] < max_depth):
+            for child in (int(children_right[node]), int(children_left[node])):
+                depths[child] = depths[node] + 1
+                waiting.append(child)
+
+    outlines: dict[int, _Outline] = {}
+    reach: dict[int, float] = {}  # from a parent to each of its children
+    for node in reversed(depths):
+        left, right = int(children_left[node]), int(children_right[node])
+        if left not in outlines:
+            outlines[node] = _Outline([0.0], [0.0])
+            continue
+        outlines[node], reach[node] = _joined(outlines.pop(left), outlines.pop(right))
+
+    across = {0: -min(outlines[0].left)}
+    for node in depths:
+        if node in reach:
+            across[int(children_left[node])] = across[node] - reach[node]
+            across[int(children_right[node])] = across[node] + reach[node]
+    return {node: NodePlace(across[node], depth) for node, depth in depths.items()}
+
+
+def _joined(left: _Outline, right: _Outline) -> tuple[_Outline, float]:
+    """Outline of a node over two subtrees, and how far its children are from it to either side."""
+    # Outlines of different depth are compared as far as both go.
+    reach = (1.0 + max(ours - theirs for ours, theirs in zip(left.right, right.left, strict=False))) / 2.0
+    leftmost = [0.0]
+    rightmost = [0.0]
+    for near, far in zip_longest(left.left, right.left):
+        leftmost.append(near - reach if near is not None else far + reach)
+    for far, near in zip_longest(left.right, right.right):
+        rightmost.append(near + reach if near is not None else far - reach)
+    return _Outline(leftmost, rightmost), reach

@@ -3,10 +3,10 @@
 from maxmargin.problems.intercept import Intercept, best_intercept
 from maxmargin.problems.kernel import KernelProblem, combine_columns
 from maxmargin.problems.linear import LinearProblem, linear_scores
-from maxmargin.problems.problem import Pieces, Problem
+from maxmargin.problems.problem import Pieces, Problem, ProblemKind
+from maxmargin.problems.shared import SharedRows, TaskRows, is_source
 from maxmargin.problems.solution import History, Solution, Status
 from maxmargin.problems.specification import Specification
-from maxmargin.problems.streamed import StreamedProblem, is_source
 from maxmargin.problems.tasks import AllClasses, OneClass, OneVersusRest, Pair, Regression, Task
 
 __all__ = [
@@ -20,12 +20,14 @@ __all__ = [
     "Pair",
     "Pieces",
     "Problem",
+    "ProblemKind",
     "Regression",
+    "SharedRows",
     "Solution",
     "Specification",
     "Status",
-    "StreamedProblem",
     "Task",
+    "TaskRows",
     "best_intercept",
     "combine_columns",
     "is_source",

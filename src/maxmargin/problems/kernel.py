@@ -55,11 +55,6 @@ class KernelProblem(Problem):
     stored: NDArray[np.float32] | None = field(default=None, repr=False, compare=False)
     """Kernel values of the used rows among each other, where somebody has them: to search, not to certify."""
 
-    @property
-    def objective(self) -> str:
-        """What is minimised, in words."""
-        return f"1/2 |w|^2 {self._loss_words()}, kernel {self.kernel}, {self.intercept.words}"
-
     @cached_property
     def is_convex(self) -> bool:
         """Whether the kernel is positive semidefinite: known, or else looked up on these rows where they are few.

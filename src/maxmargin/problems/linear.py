@@ -33,17 +33,22 @@ class LinearProblem(Problem):
     """Minimise penalty(w) + sum_i C_i l_{y_i}(<w, x_i> + b)."""
 
     source: ArraySource
+    """Rows in memory; or, out of core, a source of blocks (`problems.shared`)."""
     penalty: Penalty = L2()  # noqa: RUF009 - a frozen value
-
-    @property
-    def objective(self) -> str:
-        """What is minimised, in words."""
-        return f"{self.penalty.words} {self._loss_words()}, linear, {self.intercept.words}"
 
     @property
     def is_convex(self) -> bool:
         """Always."""
         return True
+
+    @property
+    def is_in_memory(self) -> bool:
+        """Whether all rows are at hand, and not block by block."""
+        return isinstance(self.source, ArraySource)
+
+    def coefficients(self, alpha: Vector) -> Vector:
+        """Beta of alpha; out of core there is room for one vector as long, and solvers keep the coefficients."""
+        return super().coefficients(alpha) if self.is_in_memory else alpha
 
     @cached_property
     def _passes(self) -> Passes:
@@ -53,7 +58,7 @@ class LinearProblem(Problem):
 
     def weights_from(self, beta: Vector) -> Vector:
         """sum_i beta_i x_i in one pass, in double precision."""
-        if beta.ndim == 1:
+        if beta.ndim == 1 and self.is_in_memory:
             return self._passes.careful_combination(beta)
         total = np.zeros((self.source.n_features, *beta.shape[1:]))
         for block in blocks(self.source):
@@ -62,7 +67,7 @@ class LinearProblem(Problem):
 
     def scores(self, weights: Vector) -> Vector:
         """<w, x_i> of every row in one pass, in double precision."""
-        if weights.ndim == 1:
+        if weights.ndim == 1 and self.is_in_memory:
             return self._passes.careful_scores(weights)
         return np.concatenate([np.asarray(as_double(block.X) @ weights) for block in blocks(self.source)])
 

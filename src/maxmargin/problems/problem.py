@@ -19,9 +19,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from maxmargin._loops.loss_curve import Curve
 from maxmargin._types import Matrix, RowIndex, Vector
 from maxmargin.data import Source
+from maxmargin.kernels import Kernel
 from maxmargin.losses import HardMargin, Loss
+from maxmargin.penalties import L2, Penalty
 from maxmargin.problems.intercept import Intercept
 
 
@@ -46,8 +49,49 @@ class Pieces(NamedTuple):
     """Size of the numbers that were summed for the penalties."""
 
 
+class ProblemKind:
+    """What a solver needs to know of a problem before it takes one, with or without the data.
+
+    `Problem` has rows, `Specification` has none yet. It is linear and without nu unless a subclass says otherwise.
+    """
+
+    loss: Loss
+    C: float
+    intercept: Intercept
+
+    @property
+    def penalty(self) -> Penalty:
+        """The penalty on w."""
+        return L2()
+
+    @property
+    def kernel(self) -> Kernel | None:
+        """The kernel, None for a linear problem."""
+        return None
+
+    @property
+    def nu(self) -> float | None:
+        """Share of rows that may be margin errors, where that is given in place of C (or of epsilon)."""
+        return None
+
+    @property
+    def curve(self) -> Curve:
+        """The loss as compiled loops know it; for problems with one that they do know."""
+        curve = self.loss.curve
+        assert curve is not None
+        return curve
+
+    @property
+    def objective(self) -> str:
+        """What is minimised, in words."""
+        is_hard = isinstance(self.loss, HardMargin)
+        loss = "subject to y_i f_i >= 1" if is_hard else f"+ {self.C:.6g} sum_i {self.loss.written}"
+        where = "linear" if self.kernel is None else f"kernel {self.kernel}"
+        return f"{self.penalty.words} {loss}, {where}, {self.intercept.words}"
+
+
 @dataclass(frozen=True)
-class Problem(ABC):
+class Problem(ProblemKind, ABC):
     """Data, loss, cost and intercept; the subclasses say what phi is."""
 
     source: Source
@@ -61,6 +105,11 @@ class Problem(ABC):
         return self.source.n_rows
 
     @property
+    def is_in_memory(self) -> bool:
+        """Whether all rows are at hand, and not block by block."""
+        return True
+
+    @property
     def targets(self) -> Vector:
         """y_i of every row: -1 or +1, a number, or the number of a class."""
         return self.source.y
@@ -71,11 +120,6 @@ class Problem(ABC):
         if isinstance(self.loss, HardMargin):
             return np.ones(self.n_rows)
         return self.C * self.source.weight
-
-    @property
-    @abstractmethod
-    def objective(self) -> str:
-        """What is minimised, in words."""
 
     @property
     @abstractmethod
@@ -97,9 +141,3 @@ class Problem(ABC):
     def coefficients(self, alpha: Vector) -> Vector:
         """Beta of alpha, so that w = sum_i beta_i phi(x_i)."""
         return self.loss.coefficients(alpha, self.targets)
-
-    def _loss_words(self) -> str:
-        if isinstance(self.loss, HardMargin):
-            return "subject to y_i f_i >= 1"
-        formula = self.loss.formula.replace("epsilon", f"{getattr(self.loss, 'epsilon', 0.0):.6g}")
-        return f"+ {self.C:.6g} sum_i {formula}"

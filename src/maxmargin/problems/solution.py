@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -122,6 +122,7 @@ class Solution:
     """
 
     alpha: Vector
+    """Multipliers; out of core the coefficients beta, because there is room for no other vector as long."""
     weights: Vector | None
     bias: float | Vector | None
     status: Status
@@ -131,3 +132,6 @@ class Solution:
     seconds: float
     margin: float | None = None
     """The margin rho, or the width epsilon of the tube, that nu led to."""
+    assessment: Any = None
+    """What `certificates.assess` finds at this very point, where a solver has asked it to know whether to stop: out of
+    core that is a pass over the data, and another one would find the same."""

@@ -20,12 +20,12 @@ from maxmargin.penalties import L2, Penalty
 from maxmargin.problems.intercept import Intercept
 from maxmargin.problems.kernel import KernelProblem
 from maxmargin.problems.linear import LinearProblem
-from maxmargin.problems.problem import Problem
+from maxmargin.problems.problem import Problem, ProblemKind
 from maxmargin.problems.tasks import Task
 
 
 @dataclass(frozen=True)
-class Specification:
+class Specification(ProblemKind):
     """Task, loss, cost, intercept, and a kernel (None for a linear problem)."""
 
     task: Task
@@ -40,7 +40,7 @@ class Specification:
     """Share of rows that may be margin errors; a certificate is about the C or epsilon that it led to, not about it."""
 
     def problem(self, X: Rows, y: Labels, sample_weight: Vector | None = None) -> tuple[Problem, RowIndex | None]:
-        """The problem on these data, and the positions of the rows it uses (None for all).
+        """The problem on these arrays, and the positions of the rows it uses (None for all).
 
         C_i = C * class_weight * sample_weight. Rows with C_i = 0 are left out: they are as good as absent.
         """

@@ -1,8 +1,15 @@
-"""A decision tree as plain arrays, one entry a node, under the names that scikit-learn gives them."""
+"""A decision tree as plain arrays, one entry a node, under the names that scikit-learn gives them; and its pruning.
+
+Cost-complexity pruning finds the subtree that is best when every leaf has a price:
+
+    minimise over the subtrees T    R(T) + alpha |leaves of T|        R(T) = sum over leaves of W_t c(t) / W
+
+As alpha grows from 0 the best subtrees are nested; `weakest_links` says how they are found.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -10,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from maxmargin._loops.trees.walks import depths_of_nodes, find_leaves, paths_to_nodes
+from maxmargin._loops.trees.nodes import depths_of_nodes, find_leaves, paths_to_nodes, weakest_links
+from maxmargin._loops.trees.records import LEAF
 from maxmargin._types import RowIndex, Rows, Vector
 from maxmargin.backends.threads import StopFlag, over_ranges
 
-LEAF = -1
 UNDEFINED = -2
 _BLOCK_ENTRIES = 1 << 18
 
@@ -56,8 +63,7 @@ class Tree:
     @property
     def is_leaf(self) -> NDArray[np.bool_]:
         """Which nodes are leaves."""
-        leaves: NDArray[np.bool_] = self.children_left == LEAF
-        return leaves
+        return np.equal(self.children_left, LEAF)
 
     @property
     def n_outputs(self) -> int:
@@ -99,6 +105,7 @@ class Tree:
         n, d = X.shape
         leaves = np.empty(n, dtype=np.int64)
         step = max(1, _BLOCK_ENTRIES // d)
+        way = self.children_left, self.children_right, self.feature, self.threshold, self.missing_go_to_left
 
         def work(start: int, end: int, stop: StopFlag) -> None:
             for top in range(start, end, step):
@@ -106,15 +113,7 @@ class Tree:
                     return
                 bottom = min(top + step, end)
                 block = X[top:bottom].toarray() if sparse.issparse(X) else X[top:bottom]
-                find_leaves(
-                    np.ascontiguousarray(block, dtype=np.float64),
-                    self.children_left,
-                    self.children_right,
-                    self.feature,
-                    self.threshold,
-                    self.missing_go_to_left,
-                    leaves[top:bottom],
-                )
+                find_leaves(np.ascontiguousarray(block, dtype=np.float64), *way, leaves[top:bottom])
 
         over_ranges(work, n, 1 if n * d < _BLOCK_ENTRIES else n_jobs, brief=n * d < _BLOCK_ENTRIES)
         return leaves
@@ -146,3 +145,39 @@ class Tree:
     def as_arrays(self) -> dict[str, Any]:
         """The fields by name."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def pruned(self, alpha: float) -> Tree:
+        """The smallest subtree that is best at this price of a leaf."""
+        cut, _, _ = self._cuts(alpha)
+        kept = np.flatnonzero(cut < 2)
+        if not np.any(cut):
+            return self
+        place = np.full(self.node_count + 1, LEAF, dtype=np.int64)  # the last entry answers for LEAF
+        place[kept] = np.arange(len(kept))
+        ends = cut[kept] == 1
+        arrays = {name: part[kept] for name, part in self.as_arrays().items() if name != "n_features"}
+        for name in ("children_left", "children_right"):
+            arrays[name] = np.where(ends, LEAF, place[arrays[name]])
+        arrays["feature"] = np.where(ends, UNDEFINED, arrays["feature"])
+        arrays["threshold"] = np.where(ends, float(UNDEFINED), arrays["threshold"])
+        arrays["missing_go_to_left"] = np.where(ends, np.uint8(0), arrays["missing_go_to_left"])
+        return replace(self, **arrays)
+
+    def pruning_path(self) -> tuple[Vector, Vector]:
+        """Prices at which the best subtree changes, and the impurity of its leaves, from the whole tree to its root."""
+        _, alphas, totals = self._cuts(np.inf)
+        whole = float(np.sum(self._risks[self.is_leaf]))
+        return np.concatenate([[0.0], alphas]), np.concatenate([[whole], totals])
+
+    @property
+    def _risks(self) -> Vector:
+        """R(t) of every node as if it were a leaf."""
+        risks: Vector = self.impurity * (self.weighted_n_node_samples / self.weighted_n_node_samples[0])
+        return risks
+
+    def _cuts(self, limit: float) -> tuple[NDArray[np.uint8], Vector, Vector]:
+        """What becomes of every node, and the price and the impurity at each cut."""
+        cut = np.zeros(self.node_count, dtype=np.uint8)
+        alphas, totals = np.empty(self.node_count), np.empty(self.node_count)
+        n = weakest_links(self.children_left, self.children_right, self._risks, limit, cut, alphas, totals)
+        return cut, alphas[:n], totals[:n]

@@ -1,1 +1,1 @@
-"""Compiled loops of naive Bayes: counts and moments of classes."""
+"""Compiled loops of naive Bayes: moments of classes."""

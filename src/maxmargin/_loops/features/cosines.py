@@ -6,7 +6,8 @@ digits beyond those that t itself has lost. With r in [-1/2, 1/2] left,
     cos(2 pi r) = sin(2 pi (1/4 - |r|))
     sin(2 pi r) = sin(2 pi s),    s = r folded at +-1/4
 
-and the sine of less than a quarter turn is its Taylor series, cut off below the rounding error.
+and the sine of less than a quarter turn is its Taylor series, cut off below the rounding error. Its coefficients come
+as a tuple, whose length is part of its type: so the compiler writes the series out in full for either precision.
 """
 
 from __future__ import annotations
@@ -18,87 +19,51 @@ import numpy as np
 
 from maxmargin._loops.compiling import loop
 
-_TAYLOR = [(-1) ** k * (2 * math.pi) ** (2 * k + 1) / math.factorial(2 * k + 1) for k in range(11)]
-_SINGLE = tuple(np.float32(c) for c in _TAYLOR[:7])
-_DOUBLE = tuple(_TAYLOR)
+SINE_DOUBLE = tuple((-1) ** k * (2 * math.pi) ** (2 * k + 1) / math.factorial(2 * k + 1) for k in range(10, -1, -1))
+"""Coefficients of sin(2 pi s) as a series in s, that of the highest power first."""
+SINE_SINGLE = tuple(np.float32(c) for c in SINE_DOUBLE[-7:])
 
 
 @loop
-def sine_single(s: Any) -> Any:
-    """sin(2 pi s) of a float32 s between -1/4 and 1/4."""
+def _sine(s: Any, coefficients: Any) -> Any:
+    """sin(2 pi s) of s between -1/4 and 1/4."""
     u = s * s
-    p = _SINGLE[6]
-    p = p * u + _SINGLE[5]
-    p = p * u + _SINGLE[4]
-    p = p * u + _SINGLE[3]
-    p = p * u + _SINGLE[2]
-    p = p * u + _SINGLE[1]
-    p = p * u + _SINGLE[0]
+    p = coefficients[0]
+    for c in coefficients[1:]:
+        p = p * u + c
     return p * s
 
 
 @loop
-def sine_double(s: Any) -> Any:
-    """sin(2 pi s) of a float64 s between -1/4 and 1/4."""
-    u = s * s
-    p = _DOUBLE[10]
-    p = p * u + _DOUBLE[9]
-    p = p * u + _DOUBLE[8]
-    p = p * u + _DOUBLE[7]
-    p = p * u + _DOUBLE[6]
-    p = p * u + _DOUBLE[5]
-    p = p * u + _DOUBLE[4]
-    p = p * u + _DOUBLE[3]
-    p = p * u + _DOUBLE[2]
-    p = p * u + _DOUBLE[1]
-    p = p * u + _DOUBLE[0]
-    return p * s
-
-
-@loop
-def waves_single(turns: Any, factor: Any, features: Any, start: int, end: int, stop: Any) -> None:
-    """Rows start to end - 1 of `features`: factor times the cosines of `turns`, then the sines; float32."""
-    half, quarter = np.float32(0.5), np.float32(0.25)
-    n = turns.shape[1]
+def cosines_and_sines(
+    angles: Any, factor: Any, coefficients: Any, features: Any, start: int, end: int, stop: Any
+) -> None:
+    """Rows start to end - 1 of `features`: factor times the cosines of the angles, then the sines; all of one type."""
+    half, quarter = angles.dtype.type(0.5), angles.dtype.type(0.25)
+    n = angles.shape[1]
     for i in range(start, end):
         if stop[0] != 0:
             return
         for j in range(n):
-            r = turns[i, j] - np.floor(turns[i, j] + half)
-            features[i, j] = factor * sine_single(quarter - abs(r))
+            r = angles[i, j] - np.floor(angles[i, j] + half)
+            features[i, j] = factor * _sine(quarter - abs(r), coefficients)
         for j in range(n):
-            r = turns[i, j] - np.floor(turns[i, j] + half)
+            r = angles[i, j] - np.floor(angles[i, j] + half)
             folded = half - r if r > quarter else (-half - r if r < -quarter else r)
-            features[i, n + j] = factor * sine_single(folded)
+            features[i, n + j] = factor * _sine(folded, coefficients)
 
 
 @loop
-def waves_double(turns: Any, factor: Any, features: Any, start: int, end: int, stop: Any) -> None:
-    """Rows start to end - 1 of `features`: factor times the cosines of `turns`, then the sines; float64."""
-    n = turns.shape[1]
+def angles_of_sparse_rows(rows: Any, frequencies: Any, top: int, angles: Any, start: int, end: int, stop: Any) -> None:
+    """Rows start to end - 1 of `angles`: those of the sparse rows from `top` on, times the frequencies."""
+    n = angles.shape[1]
     for i in range(start, end):
         if stop[0] != 0:
             return
         for j in range(n):
-            r = turns[i, j] - np.floor(turns[i, j] + 0.5)
-            features[i, j] = factor * sine_double(0.25 - abs(r))
-        for j in range(n):
-            r = turns[i, j] - np.floor(turns[i, j] + 0.5)
-            folded = 0.5 - r if r > 0.25 else (-0.5 - r if r < -0.25 else r)
-            features[i, n + j] = factor * sine_double(folded)
-
-
-@loop
-def turns_of_sparse_rows(rows: Any, frequencies: Any, top: int, turns: Any, start: int, end: int, stop: Any) -> None:
-    """Rows start to end - 1 of `turns`: those of the sparse rows from `top` on, times the frequencies."""
-    n = turns.shape[1]
-    for i in range(start, end):
-        if stop[0] != 0:
-            return
-        for j in range(n):
-            turns[i, j] = 0.0
+            angles[i, j] = 0.0
         for k in range(np.uintp(rows.starts[top + i]), np.uintp(rows.starts[top + i + 1])):
             value = rows.values[k]
             column = np.uintp(rows.columns[k])
             for j in range(n):
-                turns[i, j] += value * frequencies[column, j]
+                angles[i, j] += value * frequencies[column, j]

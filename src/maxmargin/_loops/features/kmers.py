@@ -12,18 +12,21 @@ are written where they belong, and nothing is left to sort or to add up.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin._loops.bayes.counting import ZERO, Counter, Entries, write_counts
 from maxmargin._loops.compiling import loop
-from maxmargin._loops.features.ngrams import Texts
+from maxmargin._loops.features.counting import ZERO, Counter, Entries, write_counts
+from maxmargin._loops.features.ngrams import Bytes, Texts
+
+Keys: TypeAlias = NDArray[np.uint32]
+Records: TypeAlias = NDArray[Any]
+"""Structured arrays, because to pass a NamedTuple of many arrays on counts references for every sequence."""
 
 UNKNOWN = 4
 FOREIGN = 8  # a bit of its own: the letters of a sequence, or-ed together, tell whether there is one
-
 
 PATTERN = np.dtype(
     [
@@ -40,11 +43,22 @@ PATTERN = np.dtype(
 RUN = np.dtype([("shift", np.uint64), ("mask", np.uint64), ("place", np.uint64)])
 """Letters next to each other: how they are taken from a window, and where they go."""
 
-# Structured arrays, because to pass a record of many arrays on counts references for every sequence.
+
+class Words(NamedTuple):
+    """Which words are counted, and how."""
+
+    codes: Bytes
+    """Number of every letter, UNKNOWN or FOREIGN."""
+    patterns: Records
+    runs: Records
+    both_strands: bool
+    unit_length: bool
+    n_bits: int
+    """Length of the largest key."""
 
 
 @loop
-def _taken(window: Any, first: int, last: int, runs: NDArray[Any]) -> int:
+def _taken(window: Any, first: int, last: int, runs: Records) -> int:
     """Number of the letters that runs first to last - 1 take from a window, the first letter in the highest bits."""
     number = np.uint64(0)
     for r in range(first, last):
@@ -54,7 +68,7 @@ def _taken(window: Any, first: int, last: int, runs: NDArray[Any]) -> int:
 
 
 @loop
-def find_foreign_letter(texts: Texts, codes: NDArray[np.uint8], start: int, end: int, stop: NDArray[np.uint8]) -> int:
+def find_foreign_letter(texts: Texts, codes: Bytes, start: int, end: int, stop: Bytes) -> int:
     """Position among all letters of the first of texts start to end - 1 that is no letter of DNA; -1 if all are."""
     for i in range(start, end):
         if stop[0] != 0:
@@ -66,9 +80,7 @@ def find_foreign_letter(texts: Texts, codes: NDArray[np.uint8], start: int, end:
 
 
 @loop
-def _read_letters(
-    letters: NDArray[np.uint8], begin: int, end: int, codes: NDArray[np.uint8], sequence: NDArray[np.uint8]
-) -> Any:
+def _read_letters(letters: Bytes, begin: int, end: int, codes: Bytes, sequence: Bytes) -> Any:
     """Codes of letters[begin:end] into `sequence`; returns them or-ed together."""
     found = np.uint8(0)
     for k in range(end - begin):
@@ -79,9 +91,7 @@ def _read_letters(
 
 
 @loop
-def _write_letters(
-    sequence: NDArray[np.uint8], begin: int, end: int, base: int, stride: int, columns: NDArray[np.uint32], place: int
-) -> int:
+def _write_letters(sequence: Bytes, begin: int, end: int, base: int, stride: int, columns: Keys, place: int) -> int:
     """As `_write_run` for k-mers of one letter, of which one strand counts."""
     for k in range(begin, end):
         columns[np.uintp(place + k - begin)] = base + stride * k + sequence[np.uintp(k)]
@@ -90,15 +100,7 @@ def _write_letters(
 
 @loop
 def _write_plain(
-    sequence: NDArray[np.uint8],
-    begin: int,
-    end: int,
-    span: int,
-    base: int,
-    stride: int,
-    mask: Any,
-    columns: NDArray[np.uint32],
-    place: int,
+    sequence: Bytes, begin: int, end: int, span: int, base: int, stride: int, mask: Any, columns: Keys, place: int
 ) -> int:
     """As `_write_run` for k-mers without gaps, of which one strand counts."""
     window = np.uint64(0)
@@ -115,15 +117,15 @@ def _write_plain(
 
 @loop
 def _write_run(
-    sequence: NDArray[np.uint8],
+    sequence: Bytes,
     n: int,
     begin: int,
     end: int,
-    patterns: NDArray[Any],
-    runs: NDArray[Any],
+    patterns: Records,
+    runs: Records,
     p: int,
     both_strands: bool,
-    columns: NDArray[np.uint32],
+    columns: Keys,
     place: int,
 ) -> int:
     """Columns of pattern p in letters begin to end - 1 of a sequence of n, all known; returns where they end."""
@@ -153,22 +155,20 @@ def _write_run(
 
 @loop
 def _write_columns(
-    sequence: NDArray[np.uint8],
+    sequence: Bytes,
     n: int,
-    are_known: bool,
-    patterns: NDArray[Any],
-    runs: NDArray[Any],
+    known: bool,
+    patterns: Records,
+    runs: Records,
     both_strands: bool,
-    columns: NDArray[np.uint32],
+    columns: Keys,
     place: int,
 ) -> int:
     """Columns of all k-mers of a sequence of n letters, from `place` on; returns where they end."""
     for p in range(len(patterns)):
         begin = ZERO
         while begin < n:
-            end = begin
-            if are_known:
-                end = n
+            end = n if known else begin
             while end < n and sequence[end] < UNKNOWN:
                 end += 1
             place = _write_run(sequence, n, begin, end, patterns, runs, p, both_strands, columns, place)
@@ -179,28 +179,24 @@ def _write_columns(
 @loop
 def write_kmers(
     texts: Texts,
-    codes: NDArray[np.uint8],
-    patterns: NDArray[Any],
-    runs: NDArray[Any],
-    both_strands: bool,
-    unit_length: bool,
-    n_bits: int,
-    sequence: NDArray[np.uint8],
+    words: Words,
+    sequence: Bytes,
     counter: Counter,
     entries: Entries,
     place: int,
     start: int,
     end: int,
-    stop: NDArray[np.uint8],
+    stop: Bytes,
 ) -> int:
     """Entries of sequences start to end - 1 from `place` on, one after the other, and how many each has.
 
     Returns the position of a letter that is none of DNA, or -1.
     """
+    codes, patterns, runs, both_strands, unit_length, n_bits = words
     in_order = patterns[0]["stride"] > 0 and not both_strands
-    keys, other, digits, tally = counter.keys, counter.other, counter.digits, counter.tally
-    columns, values, sizes = entries.columns, entries.values, entries.sizes
-    letters, starts, ends = texts.letters, texts.starts, texts.ends
+    keys, other, digits, tally = counter
+    columns, values, sizes = entries
+    letters, starts, ends = texts
     for i in range(start, end):
         if stop[0] != 0:
             return -1
@@ -225,24 +221,14 @@ def write_kmers(
 
 @loop
 def add_kmers(
-    texts: Texts,
-    codes: NDArray[np.uint8],
-    patterns: NDArray[Any],
-    runs: NDArray[Any],
-    both_strands: bool,
-    unit_length: bool,
-    sequence: NDArray[np.uint8],
-    columns: NDArray[np.uint32],
-    counts: Any,
-    start: int,
-    end: int,
-    stop: NDArray[np.uint8],
+    texts: Texts, words: Words, sequence: Bytes, columns: Keys, counts: Any, start: int, end: int, stop: Bytes
 ) -> int:
     """Counts of the k-mers of sequences start to end - 1, in rows of a dense matrix that begin as zeros.
 
     Returns the position of a letter that is none of DNA, or -1.
     """
-    letters, starts, ends = texts.letters, texts.starts, texts.ends
+    codes, patterns, runs, both_strands, unit_length, _ = words
+    letters, starts, ends = texts
     for i in range(start, end):
         if stop[0] != 0:
             return -1

@@ -89,7 +89,7 @@ def write_dense_monomials(
     x: Any, d: int, degrees: Degrees, products: Any, features: Any, start: int, end: int, stop: NDArray[np.uint8]
 ) -> None:
     """Features of rows start to end - 1, of d variables each, which stand in x one after the other."""
-    offsets, roots, firsts = degrees.offsets, degrees.roots, degrees.firsts
+    offsets, roots, firsts = degrees
     for i in range(start, end):
         if stop[0] != 0:
             return
@@ -118,7 +118,7 @@ def write_sparse_monomials(
     stop: NDArray[np.uint8],
 ) -> None:
     """Columns and values of rows start to end - 1; row i has its entries from starts[i] on."""
-    offsets, roots, firsts = degrees.offsets, degrees.roots, degrees.firsts
+    offsets, roots, firsts = degrees
     x, variables, row_starts = rows.values, rows.columns, rows.starts
     for i in range(start, end):
         if stop[0] != 0:

@@ -10,14 +10,16 @@ bytes from the beginning of one unit to the end of the unit n - 1 places later.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin._loops.bayes.counting import ZERO, Counter, Entries, write_counts
 from maxmargin._loops.compiling import loop
+from maxmargin._loops.features.counting import ZERO, Counter, Entries, write_counts
 from maxmargin._types import RowIndex
+
+Bytes: TypeAlias = NDArray[np.uint8]
 
 _ALL = np.uint64(0xFFFFFFFF)
 _FIRST = np.uint64(0xCC9E2D51)
@@ -29,15 +31,26 @@ _FOURTH = np.uint64(0xC2B2AE35)
 class Texts(NamedTuple):
     """Texts one after the other; text i is letters[starts[i]:ends[i]]."""
 
-    letters: NDArray[np.uint8]
+    letters: Bytes
     starts: RowIndex
     ends: RowIndex
+
+
+class Grams(NamedTuple):
+    """Which n-grams are counted, of words or of characters, and how."""
+
+    shortest: int
+    longest: int
+    words: bool
+    signed: bool
+    unit_length: bool
+    n_features: int
 
 
 class Units(NamedTuple):
     """Room for one text cut into units; unit u is letters[begins[u]:ends[u]]."""
 
-    letters: NDArray[np.uint8]
+    letters: Bytes
     begins: RowIndex
     ends: RowIndex
 
@@ -59,13 +72,7 @@ def _mixed(word: Any) -> Any:
 
 @loop
 def hash_ngrams(
-    letters: NDArray[np.uint8],
-    begins: RowIndex,
-    ends: RowIndex,
-    n_units: int,
-    n: int,
-    hashes: NDArray[np.uint32],
-    place: int,
+    letters: Bytes, begins: RowIndex, ends: RowIndex, n_units: int, n: int, hashes: NDArray[np.uint32], place: int
 ) -> int:
     """MurmurHash3 of 32 bits, seed 0, of every n units in a row, from `place` on; returns where they end."""
     for u in range(n_units - n + 1):
@@ -89,17 +96,13 @@ def hash_ngrams(
     return place
 
 
-def _letters_of_words() -> NDArray[np.uint8]:
-    """1 for the bytes that belong to a word: 0-9, A-Z, a-z, _ and all beyond ASCII."""
-    return np.array([byte >= 128 or chr(byte).isalnum() or chr(byte) == "_" for byte in range(256)], dtype=np.uint8)
-
-
-_IS_OF_WORD = _letters_of_words()
+_IS_OF_WORD = np.array([byte >= 128 or chr(byte).isalnum() or chr(byte) == "_" for byte in range(256)], dtype=np.uint8)
+"""1 for the bytes that belong to a word: 0-9, A-Z, a-z, _ and all beyond ASCII."""
 
 
 @loop
-def _count_units(source: NDArray[np.uint8], start: int, end: int, words: bool) -> int:
-    """Number of units of source[start:end], as `cut_into_units` finds them."""
+def _count_units(source: Bytes, start: int, end: int, words: bool) -> int:
+    """Number of units of source[start:end], as `_cut_into_units` finds them."""
     n_units = 0
     before = np.uint8(0)
     if words:
@@ -116,14 +119,8 @@ def _count_units(source: NDArray[np.uint8], start: int, end: int, words: bool) -
 
 
 @loop
-def cut_into_units(
-    source: NDArray[np.uint8],
-    start: int,
-    end: int,
-    words: bool,
-    letters: NDArray[np.uint8],
-    begins: RowIndex,
-    ends: RowIndex,
+def _cut_into_units(
+    source: Bytes, start: int, end: int, words: bool, letters: Bytes, begins: RowIndex, ends: RowIndex
 ) -> int:
     """Cut source[start:end] into units; returns how many there are."""
     n_units = 0
@@ -149,60 +146,47 @@ def cut_into_units(
 
 
 @loop
-def count_ngrams(
-    texts: Texts,
-    shortest: int,
-    longest: int,
-    words: bool,
-    counts: RowIndex,
-    start: int,
-    end: int,
-    stop: NDArray[np.uint8],
-) -> None:
+def count_ngrams(texts: Texts, grams: Grams, counts: RowIndex, start: int, end: int, stop: Bytes) -> None:
     """Number of n-grams of texts start to end - 1."""
-    source, starts, ends = texts.letters, texts.starts, texts.ends
+    source, starts, ends = texts
     for i in range(start, end):
         if stop[0] != 0:
             return
-        n_units = _count_units(source, starts[i], ends[i], words)
+        n_units = _count_units(source, starts[i], ends[i], grams.words)
         counts[i] = 0
-        for n in range(shortest, longest + 1):
+        for n in range(grams.shortest, grams.longest + 1):
             counts[i] += max(0, n_units - n + 1)
 
 
 @loop
 def write_ngrams(
     texts: Texts,
-    shortest: int,
-    longest: int,
-    words: bool,
-    signed: bool,
-    unit_length: bool,
-    n_features: int,
+    grams: Grams,
     units: Units,
     counter: Counter,
     entries: Entries,
     place: int,
     start: int,
     end: int,
-    stop: NDArray[np.uint8],
+    stop: Bytes,
 ) -> None:
     """Entries of texts start to end - 1 from `place` on, one after the other, and how many each has.
 
     The hash h counts as a signed number: the column is |h| modulo n_features, a power of two, and the sign that of h.
     """
+    shortest, longest, words, signed, unit_length, n_features = grams
     lowest = np.uint64(n_features - 1)
     n_bits = 1
     while n_features > 1 << (n_bits - 1):
         n_bits += 1
-    source, starts, ends = texts.letters, texts.starts, texts.ends
-    letters, begins, unit_ends = units.letters, units.begins, units.ends
-    keys, other, digits, tally = counter.keys, counter.other, counter.digits, counter.tally
-    columns, values, sizes = entries.columns, entries.values, entries.sizes
+    source, starts, ends = texts
+    letters, begins, unit_ends = units
+    keys, other, digits, tally = counter
+    columns, values, sizes = entries
     for i in range(start, end):
         if stop[0] != 0:
             return
-        n_units = cut_into_units(source, starts[i], ends[i], words, letters, begins, unit_ends)
+        n_units = _cut_into_units(source, starts[i], ends[i], words, letters, begins, unit_ends)
         n_keys = ZERO
         for n in range(shortest, longest + 1):
             n_keys = hash_ngrams(letters, begins, unit_ends, n_units, n, keys, n_keys)

@@ -1,14 +1,14 @@
 """Steps on two multipliers at a time, which keep sum_i alpha_i y_i = 0.
 
-    minimise over alpha   1/2 |w|^2 + 1/2 sum_i D_i alpha_i^2 - sum_i alpha_i      w = sum_i alpha_i y_i x_i
+    minimise over alpha   1/2 |w|^2 + 1/2 sum_i D_i alpha_i^2 - aim sum_i alpha_i      w = sum_i alpha_i y_i x_i
     subject to            0 <= alpha_i <= U_i,   sum_i alpha_i y_i = 0
 
-    hinge:          U_i = C_i,       D_i = 0
-    squared hinge:  U_i = infinity,  D_i = 1 / (2 C_i)
+    hinge:          U_i = C_i,       D_i = 0,              aim = 1
+    squared hinge:  U_i = infinity,  D_i = 1 / (2 C_i),    aim = 1
 
 The pull of a row is how fast D rises with beta_i = y_i alpha_i:
 
-    pull_i = y_i - <w, x_i> - D_i beta_i
+    pull_i = aim y_i - <w, x_i> - D_i beta_i
 
 A step raises beta of the row with the larger pull and lowers beta of the other by the same amount,
 
@@ -33,13 +33,14 @@ _CANDIDATES = 16  # rows among which a partner is sought
 
 
 class DualRows(NamedTuple):
-    """Rows with labels and squared lengths, and the bounds U_i and quadratic terms D_i of their multipliers."""
+    """Rows with labels and squared lengths, and the bounds U_i and terms D_i and aim of their multipliers."""
 
     rows: Any
     y: Vector
     squares: Vector
     upper: Vector
     diagonal: Vector
+    aim: float = 1.0
 
 
 @fast_loop
@@ -52,7 +53,7 @@ def _room(dual: DualRows, alpha: Vector, i: int, direction: float) -> float:
 @fast_loop
 def _pull(dual: DualRows, alpha: Vector, w: Vector, i: int) -> float:
     """How fast the dual rises with beta_i."""
-    pull: float = dual.y[i] * (1.0 - dual.diagonal[i] * alpha[i]) - row_dot(dual.rows, i, w)
+    pull: float = dual.y[i] * (dual.aim - dual.diagonal[i] * alpha[i]) - row_dot(dual.rows, i, w)
     return pull
 
 

@@ -22,25 +22,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin._loops.compiling import fast_loop
+from maxmargin._loops.curves import shrunk, subgradient
+from maxmargin._loops.loss_curve import Curve
 from maxmargin._loops.rows import add_row, row_dot
 from maxmargin._types import RowIndex, Vector
-
-HINGE, SQUARED_HINGE, LOGISTIC, TUBE = 0, 1, 2, 3
 
 _SMALL = 1e-9  # a scale below this is multiplied into the vectors, long before it could underflow
 
 
-class Examples(NamedTuple):
-    """Rows with targets and squared lengths, and the loss they meet: one of the codes above, and the tube's epsilon."""
+class DrawnRows(NamedTuple):
+    """Rows with targets and squared lengths, and the loss they meet."""
 
     rows: Any
     y: Vector
     squares: Vector
-    loss: int
-    epsilon: float
+    curve: Curve
 
 
-class Pace(NamedTuple):
+class StepSizes(NamedTuple):
     """Sizes of the steps."""
 
     strength: float
@@ -64,21 +63,6 @@ class Walk(NamedTuple):
 
 
 @fast_loop
-def score_slope(loss: int, epsilon: float, f: float, y: float) -> float:
-    """One subgradient of the loss as a function of the score f of a row with target y."""
-    if loss == HINGE:
-        return -y if y * f < 1.0 else 0.0
-    if loss == SQUARED_HINGE:
-        return -2.0 * y * max(0.0, 1.0 - y * f)
-    if loss == LOGISTIC:
-        odds = math.exp(-abs(f))  # cannot overflow
-        return -y * (odds if y * f > 0.0 else 1.0) / (1.0 + odds)
-    if f - y > epsilon:
-        return 1.0
-    return -1.0 if f - y < -epsilon else 0.0
-
-
-@fast_loop
 def _fold(scale: float, vector: Vector, visited: Vector) -> None:
     """Multiply the scale into the vectors."""
     for j in range(len(vector)):
@@ -89,8 +73,8 @@ def _fold(scale: float, vector: Vector, visited: Vector) -> None:
 
 @fast_loop
 def pegasos_steps(
-    examples: Examples,
-    pace: Pace,
+    drawn: DrawnRows,
+    sizes: StepSizes,
     radius: float,
     batch: int,
     order: RowIndex,
@@ -106,7 +90,7 @@ def pegasos_steps(
     """
     step, scale, total, bias = walk
     # The square of |w| / scale is carried along; each call begins it afresh, so that rounding cannot pile up.
-    square = pace.constant * total * total
+    square = sizes.constant * total * total
     for j in range(len(vector)):
         square += vector[j] * vector[j]
     reach = 0.0
@@ -118,25 +102,25 @@ def pegasos_steps(
             total, square, scale = total * scale, square * scale * scale, 1.0
         end = min(begin + batch, len(order))
         step += 1
-        share = pace.strength / ((step + pace.delay) * (end - begin))
+        share = sizes.strength / ((step + sizes.delay) * (end - begin))
         for k in range(begin, end):
             i = order[k]
-            reach = row_dot(examples.rows, i, vector) + pace.constant * total
-            slopes[k - begin] = score_slope(examples.loss, examples.epsilon, scale * reach + bias, examples.y[i])
-        if step + pace.delay > 1.0:  # at the very first step w = 0, and so is 1 - eta lambda
-            scale *= 1.0 - 1.0 / (step + pace.delay)
+            reach = row_dot(drawn.rows, i, vector) + sizes.constant * total
+            slopes[k - begin] = subgradient(drawn.curve, scale * reach + bias, drawn.y[i])
+        if step + sizes.delay > 1.0:  # at the very first step w = 0, and so is 1 - eta lambda
+            scale *= 1.0 - 1.0 / (step + sizes.delay)
         for k in range(begin, end):
             if slopes[k - begin] == 0.0:
                 continue
             i = order[k]
             if batch > 1:  # rows of this batch have moved the vector since its slopes were taken
-                reach = row_dot(examples.rows, i, vector) + pace.constant * total
+                reach = row_dot(drawn.rows, i, vector) + sizes.constant * total
             change = -share * slopes[k - begin] / scale
-            square += change * (2.0 * reach + change * (examples.squares[i] + pace.constant))
-            add_row(examples.rows, i, change, vector)
+            square += change * (2.0 * reach + change * (drawn.squares[i] + sizes.constant))
+            add_row(drawn.rows, i, change, vector)
             visited[i] += change
             total += change
-            bias -= min(share, pace.free / (end - begin)) * slopes[k - begin]
+            bias -= min(share, sizes.free / (end - begin)) * slopes[k - begin]
         if scale * scale * square > radius * radius:
             scale = radius / math.sqrt(square)
     return Walk(step, scale, total, bias)
@@ -144,8 +128,8 @@ def pegasos_steps(
 
 @fast_loop
 def averaged_steps(
-    examples: Examples,
-    pace: Pace,
+    drawn: DrawnRows,
+    sizes: StepSizes,
     order: RowIndex,
     walk: Walk,
     harmonic: float,
@@ -165,25 +149,25 @@ def averaged_steps(
             break
         i = order[k]
         step += 1
-        eta = pace.strength / (step + pace.delay)
-        harmonic += 1.0 / (step + pace.delay)
-        f = eta * (row_dot(examples.rows, i, theta) + pace.constant * total) + bias
-        slope = score_slope(examples.loss, examples.epsilon, f, examples.y[i])
+        eta = sizes.strength / (step + sizes.delay)
+        harmonic += 1.0 / (step + sizes.delay)
+        f = eta * (row_dot(drawn.rows, i, theta) + sizes.constant * total) + bias
+        slope = subgradient(drawn.curve, f, drawn.y[i])
         if slope == 0.0:
             continue
-        add_row(examples.rows, i, -slope, theta)
-        add_row(examples.rows, i, -slope * harmonic, late_theta)
+        add_row(drawn.rows, i, -slope, theta)
+        add_row(drawn.rows, i, -slope * harmonic, late_theta)
         visited[i] -= slope
         late_visited[i] -= slope * harmonic
         total -= slope
-        bias -= min(eta, pace.free) * slope
+        bias -= min(eta, sizes.free) * slope
     return Walk(step, scale, total, bias), harmonic
 
 
 @fast_loop
 def implicit_steps(
-    examples: Examples,
-    pace: Pace,
+    drawn: DrawnRows,
+    sizes: StepSizes,
     order: RowIndex,
     walk: Walk,
     vector: Vector,
@@ -192,28 +176,26 @@ def implicit_steps(
 ) -> Walk:
     """Implicit updates: w <- (w + gamma eta y_i x_i) / (1 + eta lambda), and b <- b + gamma eta_b y_i where free."""
     step, scale, total, bias = walk
+    curve = drawn.curve
     for k in range(len(order)):
         if stop[0] != 0:
             break
         i = order[k]
         step += 1
-        eta = pace.strength / (step + pace.delay)
-        eta_b = min(eta, pace.free)
-        shrink = 1.0 / (1.0 + 1.0 / (step + pace.delay))
-        reach = row_dot(examples.rows, i, vector) + pace.constant * total
-        slack = 1.0 - examples.y[i] * (shrink * scale * reach + bias)
-        if slack > 0.0:
-            # How much slack a whole step removes: nothing from an empty row, which then asks for all of it.
-            removed = eta * shrink * (examples.squares[i] + pace.constant) + eta_b
-            if examples.loss == SQUARED_HINGE:
-                gamma = 2.0 * slack / (1.0 + 2.0 * removed)
-            else:
-                gamma = slack / removed if slack < removed else 1.0
-            change = gamma * eta * examples.y[i] / scale
-            add_row(examples.rows, i, change, vector)
+        eta = sizes.strength / (step + sizes.delay)
+        eta_b = min(eta, sizes.free)
+        shrink = 1.0 / (1.0 + 1.0 / (step + sizes.delay))
+        reach = row_dot(drawn.rows, i, vector) + sizes.constant * total
+        beyond = shrunk(drawn.y[i] * (shrink * scale * reach + bias) - curve.aim, curve.tube)
+        # How far a whole step moves the margin: not at all from an empty row, which then asks for all of it.
+        removed = eta * shrink * (drawn.squares[i] + sizes.constant) + eta_b
+        gamma = -min(max(beyond / (curve.ridge + removed), curve.low), curve.high) if beyond != 0.0 else 0.0
+        if gamma != 0.0:
+            change = gamma * eta * drawn.y[i] / scale
+            add_row(drawn.rows, i, change, vector)
             visited[i] += change
             total += change
-            bias += gamma * eta_b * examples.y[i]
+            bias += gamma * eta_b * drawn.y[i]
         scale *= shrink
         if scale < _SMALL:
             _fold(scale, vector, visited)

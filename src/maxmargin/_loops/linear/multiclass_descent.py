@@ -21,7 +21,7 @@ Keerthi, Sundararajan, Chang, Hsieh and Lin, KDD 2008.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba.core import types
@@ -30,7 +30,7 @@ from numba.extending import overload
 from maxmargin._loops.compiling import FAST, fast_loop
 from maxmargin._loops.rows import DenseRows, add_row, row_dot
 
-_POLL = 256  # rows between looks at the stop flag
+_POLL = 256  # rows between two checks of the stop flag
 _NOTHING = 1e-14  # violations below this are rounding
 
 
@@ -154,29 +154,30 @@ def best_step(g: Any, q: Any, count: int, curvature: float, step: Any) -> None:
         step[a] = -q[a] if step[a] != 0.0 else (g[a] - largest - tau) / curvature
 
 
+class ClassIterate(NamedTuple):
+    """What a pass changes: shares q, weights W, and which `counts` of the `classes` rows still hold.
+
+    The intercept of class k is centre_k + scale * constant_k. `work` is room for four rows of K numbers, `moved` for K
+    integers.
+    """
+
+    q: Any
+    W: Any
+    constant: Any
+    centre: Any
+    scale: Any
+    classes: Any
+    counts: Any
+    work: Any
+    moved: Any
+
+
 @fast_loop
 def class_epoch(
-    rows: Any,
-    y: Any,
-    squares: Any,
-    order: Any,
-    active: int,
-    slack: float,
-    classes: Any,
-    counts: Any,
-    q: Any,
-    W: Any,
-    centre: Any,
-    scale: float,
-    constant: Any,
-    work: Any,
-    moved: Any,
-    stop: Any,
+    rows: Any, y: Any, squares: Any, order: Any, active: int, slack: float, at: ClassIterate, stop: Any
 ) -> Any:
-    """One pass over order[:active]; returns how many are still active, the worst violation and the scores computed.
-
-    The intercept of class k is centre_k + scale * constant_k. `work` has four rows of K numbers, `moved` K integers.
-    """
+    """One pass over order[:active]; returns how many are still active, the worst violation and the scores computed."""
+    q, W, constant, centre, scale, classes, counts, work, moved = at
     every, g, share, step = work[0], work[1], work[2], work[3]
     worst = 0.0
     n_scores = 0

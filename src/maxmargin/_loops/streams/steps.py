@@ -1,18 +1,7 @@
 """Dual coordinate steps over rows of the cache, for several sub-problems that share the rows.
 
-In the coefficient beta_i of a row the dual of every loss here is, up to a constant, the minimum of
-
-    1/2 (|x_i|^2 + s^2 + D_i) (beta_i - a)^2 + g (beta_i - a) + e |beta_i|        low_i <= beta_i <= high_i
-
-around its present value a, with the slope g = f_i - t_i + D_i a and the score f_i = <w, x_i> + b:
-
-    hinge             t = y    e = 0          beta between 0 and y C_i    D_i = 0
-    squared hinge     t = y    e = 0          y beta >= 0                 D_i = 1 / (2 C_i)
-    tube              t = y    e = epsilon    |beta| <= C_i               D_i = 0
-    squared tube      t = y    e = epsilon    no bounds                   D_i = 1 / (2 C_i)
-
-The minimum is a soft threshold, clipped. `_loops.linear.logistic_step` has the dual of the logistic loss, in z = y
-beta, and the step to near its minimum.
+`_loops.coordinate_steps` has the dual of a row in its coefficient beta_i and its best value, or for the logistic loss
+the way to near it.
 
 A row is settled where no way is downhill, and every way that is open is uphill by more than the limit: the largest
 slope downhill that the last sweep has met. The limit of a sweep and the maximum of the next one are two numbers; the
@@ -28,8 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from maxmargin._loops.compiling import fast_loop
-from maxmargin._loops.curves import HINGE, LOGISTIC, SQUARED_HINGE, SQUARED_TUBE, TUBE, loss_value, violation
-from maxmargin._loops.linear.logistic_step import LEFT, logistic_step, share
+from maxmargin._loops.coordinate_steps import LEFT, best_coefficient, logistic_step, row_dual, share
+from maxmargin._loops.curves import loss_value, violation
+from maxmargin._loops.loss_curve import LOGISTIC, Curve
 from maxmargin._loops.rows import add_row, row_dot
 from maxmargin._loops.streams.rows import CachedRows
 
@@ -40,9 +30,7 @@ _FARTHEST = 700.0  # logit at which a search begins: its exponential is a double
 class Duals(NamedTuple):
     """What the sub-problems have in common, and the point they are at: one row of each matrix a sub-problem."""
 
-    code: int
-    """Which loss."""
-    epsilon: float
+    curve: Curve
     signs: Any
     """+1 or -1 for each class; without columns in regression."""
     beta: Any
@@ -66,30 +54,6 @@ class Sweep(NamedTuple):
 
 
 @fast_loop
-def _bounds(code: int, cost: float, y: float) -> Any:
-    """Low, high and D of a row."""
-    squared = code in (SQUARED_HINGE, SQUARED_TUBE)
-    reach = np.inf if squared else cost
-    diagonal = 0.5 / cost if squared else 0.0
-    if code in (HINGE, SQUARED_HINGE, LOGISTIC):
-        return (0.0, reach, diagonal) if y > 0.0 else (-reach, 0.0, diagonal)
-    return -reach, reach, diagonal
-
-
-@fast_loop
-def _minimum(a: float, g: float, curvature: float, e: float, low: float, high: float) -> float:
-    """Where the dual in one coefficient is best."""
-    if curvature > 0.0:
-        u = curvature * a - g
-        size = max(abs(u) - e, 0.0) / curvature
-        best = size if u > 0.0 else -size
-        return min(max(best, low), high)
-    if g + e < 0.0:  # an empty row: the slope alone decides
-        return high
-    return low if g - e > 0.0 else min(max(0.0, low), high)
-
-
-@fast_loop
 def _logistic_minimum(a: float, f: float, curvature: float, cost: float, y: float) -> Any:
     """Where the dual of the logistic loss in one coefficient is best, or near to it."""
     z, g = y * a, y * f
@@ -105,10 +69,10 @@ def _logistic_minimum(a: float, f: float, curvature: float, cost: float, y: floa
 
 
 @fast_loop
-def _uphill(a: float, g: float, e: float, low: float, high: float) -> float:
+def _uphill(a: float, g: float, tube: float, low: float, high: float) -> float:
     """Slope of the open way that rises least; negative where one falls."""
-    right = g + e if a >= 0.0 else g - e
-    left = g + e if a > 0.0 else g - e
+    right = g + tube if a >= 0.0 else g - tube
+    left = g + tube if a > 0.0 else g - tube
     return min(right if a < high else np.inf, -left if a > low else np.inf)
 
 
@@ -119,8 +83,8 @@ def visit_rows(cached: CachedRows, places: Any, duals: Duals, sweep: Sweep, slac
     Tells, of each row before its steps, the slope of the way that rises least, and by how much the least settled
     sub-problem is beyond its limit. A row that is not yet seen in this pass is measured, too.
     """
-    code, epsilon, bias = duals.code, duals.epsilon, duals.bias
-    e = epsilon if code in (TUBE, SQUARED_TUBE) else 0.0
+    curve, bias = duals.curve, duals.bias
+    is_logistic, tube = curve.kind == LOGISTIC, curve.tube
     is_class = duals.signs.shape[1] > 0
     for k in range(len(places)):
         if k % _POLL == 0 and stop[0] != 0:
@@ -130,20 +94,20 @@ def visit_rows(cached: CachedRows, places: Any, duals: Duals, sweep: Sweep, slac
         least, settled = np.inf, np.inf
         for p in range(len(duals.beta)):
             y = duals.signs[p, np.int64(cached.target[i])] if is_class else cached.target[i]
-            low, high, diagonal = _bounds(code, cost, y)
+            low, high, aim, diagonal = row_dual(curve, cost, y)
             scale = bias[p, 1]
             f = row_dot(cached.rows, i, duals.weights[p]) + bias[p, 0] + scale * bias[p, 2]
             a = duals.beta[p, number]
             curvature = cached.square[i] + scale * scale + diagonal
             if sweep.seen[number] == 0:
-                sweep.loss[p] += cost * loss_value(code, epsilon, f, y)
-                sweep.violation[p] = max(sweep.violation[p], violation(code, epsilon, -a / cost, f, y))
-            if code == LOGISTIC:
-                uphill, new = -violation(code, epsilon, -a / cost, f, y), _logistic_minimum(a, f, curvature, cost, y)
+                sweep.loss[p] += cost * loss_value(curve, f, y)
+                sweep.violation[p] = max(sweep.violation[p], violation(curve, -a / cost, f, y))
+            if is_logistic:
+                uphill, new = -violation(curve, -a / cost, f, y), _logistic_minimum(a, f, curvature, cost, y)
             else:
-                g = f - y + diagonal * a
-                uphill = _uphill(a, g, e, low, high)
-                new = _minimum(a, g, curvature, e, low, high) if uphill < 0.0 else a
+                g = f - aim + diagonal * a
+                uphill = _uphill(a, g, tube, low, high)
+                new = best_coefficient(a, g, curvature, tube, low, high) if uphill < 0.0 else a
             least, settled = min(least, uphill), min(settled, uphill - sweep.limit[p])
             sweep.steepest[p] = max(sweep.steepest[p], -uphill)
             if new != a:
@@ -162,8 +126,8 @@ def screen_rows(
     A row that was seen in this pass, and has left the cache since, is not measured again. `scores` is memory for one
     number a sub-problem.
     """
-    code, epsilon, bias = duals.code, duals.epsilon, duals.bias
-    e = epsilon if code in (TUBE, SQUARED_TUBE) else 0.0
+    curve, bias = duals.curve, duals.bias
+    is_logistic, tube = curve.kind == LOGISTIC, curve.tube
     is_class = duals.signs.shape[1] > 0
     for i in range(len(cost)):
         if wanted[i] == 0:
@@ -171,11 +135,11 @@ def screen_rows(
         settled = True
         for p in range(len(duals.beta)):
             y = duals.signs[p, np.int64(target[i])] if is_class else target[i]
-            low, high, diagonal = _bounds(code, cost[i], y)
+            low, high, aim, diagonal = row_dual(curve, cost[i], y)
             f = row_dot(rows, i, duals.weights[p]) + bias[p, 0] + bias[p, 1] * bias[p, 2]
             a = duals.beta[p, start + i]
             scores[p] = f
-            if code == LOGISTIC or _uphill(a, f - y + diagonal * a, e, low, high) <= sweep.limit[p]:
+            if is_logistic or _uphill(a, f - aim + diagonal * a, tube, low, high) <= sweep.limit[p]:
                 settled = False
                 break
         if not settled:
@@ -187,5 +151,5 @@ def screen_rows(
         for p in range(len(duals.beta)):
             y = duals.signs[p, np.int64(target[i])] if is_class else target[i]
             a, f = duals.beta[p, start + i], scores[p]
-            sweep.loss[p] += cost[i] * loss_value(code, epsilon, f, y)
-            sweep.violation[p] = max(sweep.violation[p], violation(code, epsilon, -a / cost[i], f, y))
+            sweep.loss[p] += cost[i] * loss_value(curve, f, y)
+            sweep.violation[p] = max(sweep.violation[p], violation(curve, -a / cost[i], f, y))

@@ -11,7 +11,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from maxmargin._loops.compiling import loop
-from maxmargin._loops.curves import SQUARED_HINGE, SQUARED_TUBE, conjugate_value
+from maxmargin._loops.coordinate_steps import row_dual
+from maxmargin._loops.curves import conjugate_value
+from maxmargin._loops.loss_curve import Curve
 
 
 class RowFacts(NamedTuple):
@@ -37,13 +39,13 @@ def _facts(facts: RowFacts, signs: Any, i: int) -> Any:
 
 
 @loop
-def conjugate_sum(code: int, epsilon: float, facts: RowFacts, signs: Any, beta: Any) -> float:
+def conjugate_sum(curve: Curve, facts: RowFacts, signs: Any, beta: Any) -> float:
     """sum_i C_i l*(-beta_i / C_i) over the rows with a coefficient; the others add nothing."""
     total = 0.0
     for i in range(len(beta)):
         if beta[i] != 0.0:
             cost, y = _facts(facts, signs, i)
-            total += cost * conjugate_value(code, epsilon, -beta[i] / cost, y)
+            total += cost * conjugate_value(curve, -beta[i] / cost, y)
     return total
 
 
@@ -60,33 +62,32 @@ def exact_sum(beta: Any) -> Any:
 
 
 @loop
-def _room(code: int, facts: RowFacts, signs: Any, beta: Any, i: int, surplus: float) -> Any:
+def _room(curve: Curve, facts: RowFacts, signs: Any, beta: Any, i: int, surplus: float) -> Any:
     """How far a coefficient between its bounds can move against the surplus without leaving its side of zero."""
-    cost, _ = _facts(facts, signs, i)
+    cost, y = _facts(facts, signs, i)
+    low, high, _, _ = row_dual(curve, cost, y)
     a = beta[i]
-    if code in (SQUARED_HINGE, SQUARED_TUBE):
-        return abs(a)
-    if abs(a) >= cost:
+    if a <= low or a >= high:
         return 0.0
     if (a > 0.0) == (surplus > 0.0):  # towards zero
         return abs(a)
-    return min(abs(a), cost - abs(a))
+    return min(abs(a), high - a if a > 0.0 else a - low)
 
 
 @loop
-def take_surplus(code: int, facts: RowFacts, signs: Any, beta: Any, surplus: float) -> None:
+def take_surplus(curve: Curve, facts: RowFacts, signs: Any, beta: Any, surplus: float) -> None:
     """Move sum_i beta_i by -surplus: coefficients between their bounds first, else the heavier side as a whole."""
     free, heavier = 0.0, 0.0
     for i in range(len(beta)):
         if beta[i] != 0.0:
-            free += _room(code, facts, signs, beta, i, surplus)
+            free += _room(curve, facts, signs, beta, i, surplus)
             if (beta[i] > 0.0) == (surplus > 0.0):
                 heavier += abs(beta[i])
     if free >= 2.0 * abs(surplus):
         share = surplus / free
         for i in range(len(beta)):
             if beta[i] != 0.0:
-                beta[i] -= share * _room(code, facts, signs, beta, i, surplus)
+                beta[i] -= share * _room(curve, facts, signs, beta, i, surplus)
     elif heavier > 0.0:
         share = min(abs(surplus) / heavier, 1.0)
         for i in range(len(beta)):

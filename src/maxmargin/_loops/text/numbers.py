@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 
 from maxmargin._loops.compiling import Function, loop
-from maxmargin._loops.text.bytes import CAPITAL_E, MINUS, PLUS, POINT, SMALL_E
 
+PLUS, MINUS, POINT, SMALL_E, CAPITAL_E = b"+-.eE"  # as numbers: compiled loops would look letters up each time
 NUMBER, SLOW_NUMBER, NOT_A_NUMBER = 0, 1, 2
 
 _LEAST_POWER, _MOST_POWER = -342, 308
@@ -38,16 +38,12 @@ _TINY_EXPONENT, _HUGE_EXPONENT = -1022, 1023
 
 def _powers_of_five() -> tuple[Any, Any]:
     """First 128 bits of 5^q in two halves; of a negative power rounded up, so that products err to one side only."""
-    high, low = [], []
+    first = []
     for q in range(_LEAST_POWER, _MOST_POWER + 1):
         power = 5 ** abs(q)
-        if q >= 0:
-            excess = power.bit_length() - 128
-            bits = power >> excess if excess > 0 else power << -excess
-        else:
-            bits = -(-(1 << (power.bit_length() + 127)) // power)
-        high.append(bits >> 64)
-        low.append(bits & 0xFFFFFFFFFFFFFFFF)
+        length = power.bit_length()
+        first.append((power << 128) >> length if q >= 0 else -(-(1 << (length + 127)) // power))
+    high, low = [bits >> 64 for bits in first], [bits & 0xFFFFFFFFFFFFFFFF for bits in first]
     return np.array(high, dtype=np.uint64), np.array(low, dtype=np.uint64)
 
 

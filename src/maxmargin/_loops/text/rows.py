@@ -1,9 +1,13 @@
-"""Rows of LIBSVM text out of bytes.
+"""Rows of text out of bytes: the loops read what is right and stop at the first row that is not.
+
+What is wrong with that row is for the caller to find out, who has the time.
+
+LIBSVM text has the label first, and one line is one row; indices increase; spaces and tabs separate:
 
     label [qid:number] index:value index:value ... [# comment]
 
-One line is one row; indices increase; spaces and tabs separate. The loop reads what is right and stops at the first
-line that is not. What is wrong with that line is for the caller to find out, who has the time.
+Comma-separated text has numbers in all columns but the one with the label, if there is one. A cell may stand in double
+quotes, and the label's may then hold separators, line breaks and doubled quotes, so that a row may have several lines.
 """
 
 from __future__ import annotations
@@ -13,29 +17,32 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from maxmargin._loops.compiling import loop
-from maxmargin._loops.text.bytes import (
-    COLON,
-    HASH,
-    LINE_FEED,
+from maxmargin._loops.text.numbers import (
     MINUS,
-    NINE,
+    NOT_A_NUMBER,
+    NUMBER,
     PLUS,
-    RETURN,
-    SPACE,
-    TAB,
-    ZERO,
+    SLOW_NUMBER,
+    scan_number,
+    wrapping_loop,
 )
-from maxmargin._loops.text.numbers import NUMBER, SLOW_NUMBER, scan_number
 
+SPACE, TAB, LINE_FEED, RETURN = b" \t\n\r"
+HASH, COLON, QUOTE, ZERO, NINE = b'#:"09'
 _NAN, _INFINITY, _GROUP = (np.frombuffer(word, dtype=np.uint8) for word in (b"nan", b"infinity", b"qid:"))
 _SMALL = 32  # the bit that makes a capital a small letter
+
+
+COMPLETE, MALFORMED, UNFINISHED = 0, 1, 2
+"""Why a loop stopped: at the end, at a line that is not right, or at one that goes on beyond the text."""
 
 
 class RowSpace(NamedTuple):
     """Memory that rows are written to; entries starts[i] to starts[i + 1] - 1 belong to row i.
 
     Bytes label_begin[i] to label_end[i] - 1 of the text are the label of row i. Value slow[k, 0] stands in bytes
-    slow[k, 1] to slow[k, 2] - 1, on the line that begins at byte slow[k, 3], and is for the caller to read.
+    slow[k, 1] to slow[k, 2] - 1, on the line that begins at byte slow[k, 3], and is for the caller to read. Rows that
+    have a value for every column leave `columns` alone.
     """
 
     values: Any
@@ -46,7 +53,7 @@ class RowSpace(NamedTuple):
     slow: Any
 
 
-class Progress(NamedTuple):
+class TextProgress(NamedTuple):
     """How far the text was read: the next byte, line breaks passed, and rows, entries and slow values written."""
 
     at: int
@@ -58,9 +65,9 @@ class Progress(NamedTuple):
 
 @loop
 def read_rows(
-    text: Any, end: int, base: int, least: int, n_columns: int, done: Progress, space: RowSpace
-) -> tuple[Progress, bool]:
-    """Read rows from byte `done.at` on, up to byte `end`; return how far and whether a line is malformed.
+    text: Any, end: int, base: int, least: int, n_columns: int, done: TextProgress, space: RowSpace
+) -> tuple[TextProgress, int]:
+    """Read rows from byte `done.at` on, up to byte `end`; return how far and why it stopped there.
 
     Byte end - 1 must be a line feed. Column j is written in the text as j + base; columns below `least` or from
     `n_columns` on are malformed. The progress of a malformed line stops at its first byte.
@@ -137,7 +144,7 @@ def read_rows(
         if not fine or byte != LINE_FEED or (label_end == label and entry > first_entry):
             while slow > 0 and space.slow[slow - 1, 0] >= first_entry:
                 slow -= 1
-            return Progress(begin, lines, row, first_entry, slow), True
+            return TextProgress(begin, lines, row, first_entry, slow), MALFORMED
         at += 1
         lines += 1
         if label_end > label:
@@ -145,7 +152,7 @@ def read_rows(
             space.label_end[np.uintp(row)] = label_end
             row += 1
             space.starts[np.uintp(row)] = entry
-    return Progress(at, lines, row, entry, slow), False
+    return TextProgress(at, lines, row, entry, slow), COMPLETE
 
 
 @loop
@@ -169,3 +176,94 @@ def _is_word(text: Any, at: int, word: Any, bits: int) -> bool:
     while k < len(word) and text[np.uintp(at + k)] | bits == word[k]:
         k += 1
     return k == len(word)
+
+
+@wrapping_loop
+def read_cells(
+    text: Any, end: int, separator: int, cells: int, label_cell: int, done: TextProgress, space: RowSpace
+) -> tuple[TextProgress, int]:
+    """Read records from byte `done.at` on, up to byte `end`; return how far and why it stopped there.
+
+    Byte end - 1 must be a line feed. No cell is a label where `label_cell` is -1.
+    """
+    at, lines, row, entry, slow = done
+    while at < end:
+        begin, first_entry, first_slow, breaks = at, entry, slow, 0
+        at = _after_blanks(text, at, separator)
+        if text[np.uintp(at)] == RETURN and text[np.uintp(at + 1)] == LINE_FEED:
+            at += 1
+        if text[np.uintp(at)] == LINE_FEED:
+            at += 1
+            lines += 1
+            continue
+        reason = COMPLETE
+        for cell in range(cells):
+            at = _after_blanks(text, at, separator)
+            quoted = text[np.uintp(at)] == QUOTE
+            if quoted:
+                at += 1
+            if cell == label_cell:
+                space.label_begin[row] = at
+                if quoted:
+                    while at < end and (text[np.uintp(at)] != QUOTE or text[np.uintp(at + 1)] == QUOTE):
+                        breaks += text[np.uintp(at)] == LINE_FEED
+                        at += 2 if text[np.uintp(at)] == QUOTE else 1
+                    if at >= end:
+                        reason = UNFINISHED
+                        break
+                    space.label_end[row] = at
+                else:
+                    byte = text[np.uintp(at)]
+                    while byte != separator and byte != LINE_FEED and byte != QUOTE and byte != 0:
+                        at += 1
+                        byte = text[np.uintp(at)]
+                    last = at
+                    while last > space.label_begin[row] and _is_blank(text[np.uintp(last - 1)]):
+                        last -= 1
+                    space.label_end[row] = last
+                if space.label_end[row] == space.label_begin[row]:
+                    reason = MALFORMED
+            else:
+                number = at
+                value, at, kind = scan_number(text, number)
+                space.values[np.uintp(entry)] = value
+                if kind == NOT_A_NUMBER or not np.isfinite(space.values[np.uintp(entry)]):
+                    reason = MALFORMED
+                elif kind == SLOW_NUMBER:
+                    space.slow[slow, 0], space.slow[slow, 1] = entry, number
+                    space.slow[slow, 2], space.slow[slow, 3] = at, begin
+                    slow += 1
+                entry += 1
+            if quoted and reason == COMPLETE:
+                if text[np.uintp(at)] != QUOTE:
+                    reason = MALFORMED
+                at += 1
+            at = _after_blanks(text, at, separator)
+            if text[np.uintp(at)] == RETURN and text[np.uintp(at + 1)] == LINE_FEED:
+                at += 1
+            if reason != COMPLETE or text[np.uintp(at)] != (LINE_FEED if cell == cells - 1 else separator):
+                reason = max(reason, MALFORMED)
+                break
+            at += 1
+        if reason != COMPLETE:
+            return TextProgress(begin, lines, row, first_entry, first_slow), reason
+        lines += 1 + breaks
+        row += 1
+        space.starts[row] = entry
+    return TextProgress(at, lines, row, entry, slow), COMPLETE
+
+
+@loop
+def _is_blank(byte: int) -> bool:
+    """Whether the byte is a space, a tab or a carriage return."""
+    return (byte == SPACE) | (byte == TAB) | (byte == RETURN)
+
+
+@loop
+def _after_blanks(text: Any, at: int, separator: int) -> int:
+    """The first byte from `at` on that is no space, nor a tab unless tabs separate."""
+    byte = text[np.uintp(at)]
+    while byte == SPACE or (byte == TAB and byte != separator):
+        at += 1
+        byte = text[np.uintp(at)]
+    return at

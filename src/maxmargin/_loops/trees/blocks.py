@@ -7,64 +7,41 @@ swept nor divided there any more.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from maxmargin._loops.compiling import loop
-from maxmargin._loops.trees.columns import draw_columns, node_totals, sort_column, sweep_keys, threshold_between
+from maxmargin._loops.trees.codes import sort_column, threshold_between
+from maxmargin._loops.trees.columns import draw_columns, may_split, sweep_keys
 from maxmargin._loops.trees.records import (
     COLUMN,
+    LEAF,
     LOW,
     MISSING_LEFT,
     N_FIELDS,
     ROW_BITS,
     ROW_MASK,
     ROWS_LEFT,
-    SCORE,
+    Columns,
+    NodeFacts,
+    Nodes,
+    Rules,
+    Targets,
     mixed,
     no_candidate,
 )
-from maxmargin._loops.trees.scans import unsplit_score
+from maxmargin._loops.trees.scans import split_gain
 
-LEAF = -1
-
-
-class Nodes(NamedTuple):
-    """Nodes in the order in which a walk meets them, parents before children and left before right.
-
-    Node t has rows `start[t]` to `stop[t] - 1` of the rows in their final order; a leaf has `left[t]` = LEAF.
-    """
-
-    left: Any
-    right: Any
-    feature: Any
-    threshold: Any
-    missing_left: Any
-    start: Any
-    stop: Any
-    gain: Any
-
-
-class Waiting(NamedTuple):
-    """Places of the numbers that describe a node that is yet to be looked at."""
-
-    start: int = 0
-    stop: int = 1
-    depth: int = 2
-    n_columns: int = 3
-    """The first so many columns of the list may vary in it."""
-    parent: int = 4
-    is_right: int = 5
-
-
-START, STOP, DEPTH, N_COLUMNS, PARENT, IS_RIGHT = Waiting()
-_N_FIELDS = len(Waiting())
+START, STOP, DEPTH, N_COLUMNS, PARENT, IS_RIGHT, N_PLACES = range(7)
+"""Places of the numbers that describe a node that waits; only the first N_COLUMNS columns of the list vary in it."""
 
 
 @loop
-def grow_block(columns: Any, rows: Any, targets: Any, rules: Any, depth: int, seed: int, nodes: Any, stop: Any) -> int:
-    """Grow the subtree of these rows into `nodes`, whose depth and seed are given; returns the number of nodes.
+def grow_block(
+    columns: Columns, rows: Any, targets: Targets, rules: Rules, depth: int, seed: int, nodes: Nodes, stop: Any
+) -> int:
+    """Grow the subtree of a node with these rows, depth and seed into `nodes`; returns the number of nodes.
 
     `targets` are those of the rows, in their order; the rows are brought into the order of the leaves.
     """
@@ -78,7 +55,7 @@ def grow_block(columns: Any, rows: Any, targets: Any, rules: Any, depth: int, se
     spare_places, goes_right = np.empty(n, np.int64), np.zeros(n, np.uint8)
     totals, left, best = np.empty(targets.n_classes + 2), np.empty(max(targets.n_classes, 1)), np.empty(N_FIELDS)
     order = np.empty(n_columns, np.int64)
-    stack, seeds = np.empty((n + 1, _N_FIELDS), np.int64), np.empty(n + 1, np.uint64)
+    stack, seeds = np.empty((n + 1, N_PLACES), np.int64), np.empty(n + 1, np.uint64)
     _push(stack, 0, 0, n, depth, n_columns, LEAF, 0)
     seeds[0] = seed
     n_waiting, n_nodes = 1, 0
@@ -96,17 +73,14 @@ def grow_block(columns: Any, rows: Any, targets: Any, rules: Any, depth: int, se
                 nodes.left[parent] = node
         nodes.left[node], nodes.right[node], nodes.feature[node] = LEAF, LEAF, LEAF
         nodes.start[node], nodes.stop[node] = begin, end
-        here = places[begin:end]
-        varied = node_totals(here, targets, totals)
-        weight_all = totals[targets.n_classes if targets.n_classes > 0 else 1]
-        if not varied or not may_split(end - begin, weight_all, depth, rules):
+        span = slice(begin, end)
+        if not may_split(places[span], targets, totals, depth, rules):
             continue
         no_candidate(best)
-        n_chosen = _sweep_node(
-            columns, keys, begin, end, targets, totals, rules, seed, chosen, n_chosen, order, left, best
-        )
-        gain = best[SCORE] - unsplit_score(totals, targets.n_classes, rules.criterion)
-        if best[SCORE] == -np.inf or gain < rules.least_gain:
+        facts = NodeFacts(targets, totals, rules, seed)
+        n_chosen = _sweep_node(columns, keys, span, facts, chosen, n_chosen, order, left, best)
+        gain = split_gain(best, facts)
+        if gain == -np.inf:
             continue
         column, low, missing_left = int(best[COLUMN]), int(best[LOW]), best[MISSING_LEFT] > 0.0
         middle = begin + int(best[ROWS_LEFT])
@@ -121,9 +95,9 @@ def grow_block(columns: Any, rows: Any, targets: Any, rules: Any, depth: int, se
             if code > low:
                 high = min(high, code)
         nodes.threshold[node] = threshold_between(columns, low, high, rules, best)
-        _divide(here, goes_right, spare_places)
+        _divide(places[span], goes_right, spare_places)
         for j in chosen[:n_chosen]:
-            _divide(keys[j, begin:end], goes_right, spare)
+            _divide(keys[j, span], goes_right, spare)
         _push(stack, n_waiting, middle, end, depth + 1, n_chosen, node, 1)
         seeds[n_waiting] = mixed(seed, n_columns + 1)
         _push(stack, n_waiting + 1, begin, middle, depth + 1, n_chosen, node, 0)
@@ -137,32 +111,16 @@ def grow_block(columns: Any, rows: Any, targets: Any, rules: Any, depth: int, se
 
 @loop
 def _push(stack: Any, top: int, start: int, stop: int, depth: int, n_columns: int, parent: int, is_right: int) -> None:
-    """Put a node on the stack."""
     stack[top, START], stack[top, STOP], stack[top, DEPTH] = start, stop, depth
     stack[top, N_COLUMNS], stack[top, PARENT], stack[top, IS_RIGHT] = n_columns, parent, is_right
 
 
 @loop
-def may_split(n_rows: int, weight: float, depth: int, rules: Any) -> Any:
-    """Whether a node is large enough, and high enough in the tree, to have children."""
-    return (
-        depth < rules.max_depth
-        and n_rows >= rules.min_samples_split
-        and n_rows >= 2 * rules.min_samples_leaf
-        and weight >= 2.0 * rules.min_weight_leaf
-    )
-
-
-@loop
 def _sweep_node(
-    columns: Any,
+    columns: Columns,
     keys: Any,
-    begin: int,
-    end: int,
-    targets: Any,
-    totals: Any,
-    rules: Any,
-    seed: int,
+    span: slice,
+    node: NodeFacts,
     chosen: Any,
     n_chosen: int,
     order: Any,
@@ -170,15 +128,15 @@ def _sweep_node(
     best: Any,
 ) -> int:
     """Offer the splits of a node; returns how many columns of the list may vary below it, the others moved behind."""
-    drawing = rules.max_features < len(columns.sizes)
+    drawing = node.rules.max_features < len(columns.sizes)
     if drawing:
-        draw_columns(order, seed)
+        draw_columns(order, node.seed)
     position, varied = 0, 0
     while position < (len(order) if drawing else n_chosen):
-        if drawing and position >= rules.max_features and varied > 0:
+        if drawing and position >= node.rules.max_features and varied > 0:
             break
         column = order[position] if drawing else chosen[position]
-        if sweep_keys(keys[column, begin:end], columns, targets, totals, rules, column, seed, left, best):
+        if sweep_keys(keys[column, span], columns, node, column, left, best):
             varied += 1
             position += 1
         elif drawing:

@@ -15,6 +15,11 @@ from maxmargin._loops.compiling import loop
 
 GINI, ENTROPY, SQUARED_ERROR = 0, 1, 2
 
+LEAF = -1
+"""In place of the child of a node that has none."""
+ANY_CUT = -1
+"""In place of the code after which the only allowed split lies: every split is allowed."""
+
 ROW_BITS = np.uint64(32)
 ROW_MASK = np.uint64(0xFFFFFFFF)
 """A key is a code and a row in one number, `code << ROW_BITS | row`: sorting the keys sorts the codes."""
@@ -55,20 +60,34 @@ class Rules(NamedTuple):
     """One threshold a column, drawn between its least and its largest value, in place of the best one."""
 
 
-class Candidate(NamedTuple):
-    """Places of the numbers that describe the best split so far."""
+class NodeFacts(NamedTuple):
+    """What a sweep must know of the node whose rows it divides."""
 
-    score: int = 0
-    column: int = 1
-    low: int = 2
-    """Largest code on the left."""
-    threshold: int = 3
-    missing_left: int = 4
-    rows_left: int = 5
+    targets: Targets
+    totals: Any
+    """Classes: the weight of each, then of all. Numbers: the mean, then the weight of all."""
+    rules: Rules
+    seed: Any
 
 
-SCORE, COLUMN, LOW, THRESHOLD, MISSING_LEFT, ROWS_LEFT = Candidate()
-N_FIELDS = len(Candidate())
+class Nodes(NamedTuple):
+    """Nodes in the order in which a walk meets them, parents before children and left before right.
+
+    Node t has rows `start[t]` to `stop[t] - 1` of the rows in their final order; a leaf has `left[t]` = LEAF.
+    """
+
+    left: Any
+    right: Any
+    feature: Any
+    threshold: Any
+    missing_left: Any
+    start: Any
+    stop: Any
+    gain: Any
+
+
+SCORE, COLUMN, LOW, THRESHOLD, MISSING_LEFT, ROWS_LEFT, N_FIELDS = range(7)
+"""Places of the numbers that describe the best split so far; LOW is the largest code on the left."""
 
 
 @loop

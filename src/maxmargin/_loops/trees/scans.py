@@ -26,28 +26,17 @@ from typing import Any
 import numpy as np
 
 from maxmargin._loops.compiling import loop
-from maxmargin._loops.trees.records import GINI, ROW_BITS, ROW_MASK, SCORE, offer
-
-ANY_CUT = -1
-"""In place of the code after which the only allowed split lies: every split is allowed."""
+from maxmargin._loops.trees.records import ANY_CUT, GINI, ROW_BITS, ROW_MASK, SCORE, NodeFacts, offer
 
 
 @loop
 def sweep_sorted_classes(
-    keys: Any,
-    known: int,
-    targets: Any,
-    totals: Any,
-    rules: Any,
-    column: int,
-    cut: int,
-    missing_left: bool,
-    left: Any,
-    best: Any,
+    keys: Any, known: int, node: NodeFacts, column: int, cut: int, missing_left: bool, left: Any, best: Any
 ) -> None:
     """Splits of rows with labels; `keys[:known]` are sorted, the rest are missing; `left` is room for a sum a class."""
+    targets, totals, rules = node.targets, node.totals, node.rules
     n_classes, weight_all, weighted = targets.n_classes, totals[targets.n_classes], len(targets.weights) > 0
-    quick = targets.whole and rules.criterion == GINI
+    criterion, quick = rules.criterion, targets.whole and rules.criterion == GINI
     left[:n_classes] = 0.0
     weight_left, rows_left = 0.0, 0
     if missing_left:
@@ -66,15 +55,12 @@ def sweep_sorted_classes(
         key = keys[i]
         code = np.int64(key >> ROW_BITS)
         if code != previous:
-            if (cut == ANY_CUT or (previous <= cut and cut < code)) and _allowed(
-                rows_left, len(keys), weight_left, weight_all, rules
-            ):
+            cuts_here = cut == ANY_CUT or previous <= cut < code
+            if cuts_here and _allowed(rows_left, len(keys), weight_left, weight_all, rules):
                 if quick:
                     score = squares_left / weight_left + squares_right / (weight_all - weight_left)
                 else:
-                    score = _class_score(
-                        left, totals, weight_left, weight_all, n_classes, rules.criterion, targets.whole
-                    )
+                    score = _class_score(left, totals, weight_left, weight_all, n_classes, criterion, targets.whole)
                 if score >= best[SCORE]:
                     offer(best, score, column, previous, missing_left, rows_left)
             previous = code
@@ -88,15 +74,16 @@ def sweep_sorted_classes(
         weight_left += weight
         rows_left += 1
     if known < len(keys) and not missing_left and _allowed(rows_left, len(keys), weight_left, weight_all, rules):
-        score = _class_score(left, totals, weight_left, weight_all, n_classes, rules.criterion, targets.whole)
+        score = _class_score(left, totals, weight_left, weight_all, n_classes, criterion, targets.whole)
         offer(best, score, column, previous, False, rows_left)
 
 
 @loop
 def sweep_sorted_numbers(
-    keys: Any, known: int, targets: Any, totals: Any, rules: Any, column: int, cut: int, missing_left: bool, best: Any
+    keys: Any, known: int, node: NodeFacts, column: int, cut: int, missing_left: bool, best: Any
 ) -> None:
     """Splits of rows with numbers; rows of one code are summed first, so that a histogram gives the same last digit."""
+    targets, totals, rules = node.targets, node.totals, node.rules
     mean, weight_all, weighted = totals[0], totals[1], len(targets.weights) > 0
     sum_left, weight_left, rows_left = 0.0, 0.0, 0
     group_sum, group_weight = 0.0, 0.0
@@ -114,9 +101,8 @@ def sweep_sorted_numbers(
         if code != previous:
             sum_left, weight_left = sum_left + group_sum, weight_left + group_weight
             group_sum, group_weight = 0.0, 0.0
-            if (cut == ANY_CUT or (previous <= cut and cut < code)) and _allowed(
-                rows_left, len(keys), weight_left, weight_all, rules
-            ):
+            cuts_here = cut == ANY_CUT or previous <= cut < code
+            if cuts_here and _allowed(rows_left, len(keys), weight_left, weight_all, rules):
                 score = _number_score(sum_left, weight_left, weight_all)
                 if score >= best[SCORE]:
                     offer(best, score, column, previous, missing_left, rows_left)
@@ -133,21 +119,12 @@ def sweep_sorted_numbers(
 
 @loop
 def sweep_class_histogram(
-    sums: Any,
-    counts: Any,
-    size: int,
-    n_rows: int,
-    targets: Any,
-    totals: Any,
-    rules: Any,
-    column: int,
-    cut: int,
-    missing_left: bool,
-    left: Any,
-    best: Any,
+    sums: Any, counts: Any, node: NodeFacts, column: int, cut: int, missing_left: bool, left: Any, best: Any
 ) -> None:
     """Splits of a column whose code c has `counts[c]` rows and class weights `sums[c * n_classes:]`."""
-    n_classes, weight_all = targets.n_classes, totals[targets.n_classes]
+    targets, totals, rules, size = node.targets, node.totals, node.rules, len(counts) - 1
+    n_rows, n_classes, weight_all = len(targets.labels), targets.n_classes, totals[targets.n_classes]
+    criterion = rules.criterion
     left[:n_classes] = 0.0
     weight_left, rows_left = 0.0, 0
     if missing_left:
@@ -157,36 +134,24 @@ def sweep_class_histogram(
     for code in range(size):
         if counts[code] == 0:
             continue
-        if (
-            previous >= 0
-            and (cut == ANY_CUT or (previous <= cut and cut < code))
-            and _allowed(rows_left, n_rows, weight_left, weight_all, rules)
-        ):
-            score = _class_score(left, totals, weight_left, weight_all, n_classes, rules.criterion, targets.whole)
+        cuts_here = previous >= 0 and (cut == ANY_CUT or previous <= cut < code)
+        if cuts_here and _allowed(rows_left, n_rows, weight_left, weight_all, rules):
+            score = _class_score(left, totals, weight_left, weight_all, n_classes, criterion, targets.whole)
             offer(best, score, column, previous, missing_left, rows_left)
         weight_left += _add_classes(sums, code, n_classes, left)
         rows_left += counts[code]
         previous = code
     if counts[size] > 0 and not missing_left and _allowed(rows_left, n_rows, weight_left, weight_all, rules):
-        score = _class_score(left, totals, weight_left, weight_all, n_classes, rules.criterion, targets.whole)
+        score = _class_score(left, totals, weight_left, weight_all, n_classes, criterion, targets.whole)
         offer(best, score, column, previous, False, rows_left)
 
 
 @loop
 def sweep_number_histogram(
-    sums: Any,
-    counts: Any,
-    size: int,
-    n_rows: int,
-    totals: Any,
-    rules: Any,
-    column: int,
-    cut: int,
-    missing_left: bool,
-    best: Any,
+    sums: Any, counts: Any, node: NodeFacts, column: int, cut: int, missing_left: bool, best: Any
 ) -> None:
     """Splits of a column whose code c has `counts[c]` rows, the sum `sums[2 c]` and the weight `sums[2 c + 1]`."""
-    weight_all = totals[1]
+    n_rows, size, weight_all, rules = len(node.targets.numbers), len(counts) - 1, node.totals[1], node.rules
     sum_left, weight_left, rows_left = 0.0, 0.0, 0
     if missing_left:
         sum_left, weight_left, rows_left = sums[2 * size], sums[2 * size + 1], counts[size]
@@ -194,11 +159,8 @@ def sweep_number_histogram(
     for code in range(size):
         if counts[code] == 0:
             continue
-        if (
-            previous >= 0
-            and (cut == ANY_CUT or (previous <= cut and cut < code))
-            and _allowed(rows_left, n_rows, weight_left, weight_all, rules)
-        ):
+        cuts_here = previous >= 0 and (cut == ANY_CUT or previous <= cut < code)
+        if cuts_here and _allowed(rows_left, n_rows, weight_left, weight_all, rules):
             offer(best, _number_score(sum_left, weight_left, weight_all), column, previous, missing_left, rows_left)
         sum_left, weight_left = sum_left + sums[2 * code], weight_left + sums[2 * code + 1]
         rows_left += counts[code]
@@ -246,9 +208,9 @@ def _class_score(
         score = left_part / weight_left + right_part / weight_right
     else:
         for k in range(n_classes):
-            left_part += x_log_x(left[k])
-            right_part += x_log_x(totals[k] - left[k])
-        score = (left_part - x_log_x(weight_left)) + (right_part - x_log_x(weight_right))
+            left_part += _x_log_x(left[k])
+            right_part += _x_log_x(totals[k] - left[k])
+        score = (left_part - _x_log_x(weight_left)) + (right_part - _x_log_x(weight_right))
     return score if whole else _first_digits(score)
 
 
@@ -265,17 +227,19 @@ def _first_digits(score: float) -> float:
 
 
 @loop
-def x_log_x(x: float) -> float:
+def _x_log_x(x: float) -> float:
     """The continuous x log x, which is 0 at 0."""
     return x * math.log(x) if x > 0.0 else 0.0
 
 
 @loop
-def unsplit_score(totals: Any, n_classes: int, criterion: int) -> float:
-    """What the sweeps maximise, for a node that is not split: the gain of a split is its score less this."""
+def split_gain(best: Any, node: NodeFacts) -> float:
+    """What the best split has gained: its score less that of the node as it is. Minus infinity where it may not be."""
+    totals, n_classes, criterion = node.totals, node.targets.n_classes, node.rules.criterion
     part = 0.0
-    if n_classes == 0:
-        return part
     for k in range(n_classes):
-        part += totals[k] * totals[k] if criterion == GINI else x_log_x(totals[k])
-    return part / totals[n_classes] if criterion == GINI else part - x_log_x(totals[n_classes])
+        part += totals[k] * totals[k] if criterion == GINI else _x_log_x(totals[k])
+    if n_classes > 0:
+        part = part / totals[n_classes] if criterion == GINI else part - _x_log_x(totals[n_classes])
+    gain = best[SCORE] - part
+    return float(gain if gain >= node.rules.least_gain else -np.inf)

@@ -50,17 +50,11 @@ class CategoricalNB(DiscreteNaiveBayes):
     alpha
         Added to every count. 0 is safe: a row that is impossible in every class gets the limit of its posterior for
         small alpha.
-    force_alpha
-        Whether an alpha below 1e-10 is used as it is.
-    fit_prior
-        Whether the prior of a class is its share of the rows; otherwise all have the same.
-    class_prior
-        Priors that are used instead, one a class.
     min_categories
         Number of categories that each feature has at least, one number or one a feature: room for values that the
         training rows lack.
-    n_jobs
-        Threads of a prediction; None means all cores.
+    force_alpha, fit_prior, class_prior, n_jobs
+        As in `MultinomialNB`.
 
     Attributes
     ----------
@@ -101,12 +95,10 @@ class CategoricalNB(DiscreteNaiveBayes):
         min_categories: Any = None,
         n_jobs: int | None = None,
     ):
-        self.alpha = alpha
-        self.force_alpha = force_alpha
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
+        super().__init__(
+            alpha=alpha, force_alpha=force_alpha, fit_prior=fit_prior, class_prior=class_prior, n_jobs=n_jobs
+        )
         self.min_categories = min_categories
-        self.n_jobs = n_jobs
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -150,8 +142,8 @@ class CategoricalNB(DiscreteNaiveBayes):
         self.category_count_ = [np.zeros((len(classes), 0)) for _ in range(self.n_features_in_)]
         self.categories_ = [np.zeros(0, dtype=kind) for _ in range(self.n_features_in_)]
 
-    def _keep_sums_apart(self) -> None:
-        super()._keep_sums_apart()
+    def _copy_sums(self) -> None:
+        super()._copy_sums()
         self.categories_ = list(self.categories_)
 
     def _add(self, X: Rows, code: RowIndex, weight: Vector) -> None:

@@ -13,12 +13,6 @@ from maxmargin.data import as_double, count_rows
 _BLOCK_ENTRIES = 1 << 20
 
 
-def class_weights(code: RowIndex, weight: Vector, n_classes: int) -> Vector:
-    """Sum of the weights of the rows of each class."""
-    sums: Vector = np.bincount(code, weights=weight, minlength=n_classes).astype(np.float64, copy=False)
-    return sums
-
-
 def add_class_sums(X: Rows, code: RowIndex, weight: Vector, sums: Matrix) -> None:
     """Add to sums[k] every row of X of which code[i] is k, times its weight."""
     n_rows, (n_classes, n_features) = len(code), sums.shape
@@ -83,9 +77,8 @@ def _has_repeated_columns(X: Rows) -> bool:
     columns = with_values(X, np.zeros(X.nnz, dtype=np.int8)).tocsc()
     same = columns.indices[1:] == columns.indices[:-1]
     edges = columns.indptr[1:-1] - 1
-    same[edges[(edges >= 0) & (edges < len(same))]] = (
-        False  # the next column may begin with the row that this ends with
-    )
+    # The next column may begin with the row that this one ends with.
+    same[edges[(edges >= 0) & (edges < len(same))]] = False
     return bool(np.any(same))
 
 

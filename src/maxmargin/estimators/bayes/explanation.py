@@ -75,14 +75,10 @@ class Explanation:
 
     def __str__(self) -> str:
         rows = self.rows()
-        widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-        lines = [
-            "  ".join(
-                cell.ljust(width) if column < 2 else cell.rjust(width) for column, (cell, width) in enumerate(row)
-            )
-            for row in (zip(row, widths, strict=True) for row in rows)
-        ]
-        rule = "-" * max(len(line) for line in lines)
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        edges = [f"{'<' if column < 2 else '>'}{width}" for column, width in enumerate(widths)]
+        lines = ["  ".join(map(format, row, edges)) for row in rows]
+        rule = "-" * len(lines[0])
         return "\n".join(line.rstrip() for line in [lines[0], rule, *lines[1:-2], rule, *lines[-2:]])
 
     def _repr_html_(self) -> str:

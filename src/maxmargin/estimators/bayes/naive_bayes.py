@@ -20,7 +20,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -30,16 +30,17 @@ from maxmargin.backends.threads import StopFlag, over_ranges, thread_count
 from maxmargin.data import Source, count_rows
 from maxmargin.data.source import blocks
 from maxmargin.errors import DataError, ParameterError
-from maxmargin.estimators.bayes.class_sums import class_weights, row_blocks, spread
+from maxmargin.estimators.bayes.class_sums import row_blocks, spread
 from maxmargin.estimators.bayes.explanation import Explanation
 from maxmargin.estimators.bayes.smoothing import Scores
 from maxmargin.estimators.fitting.machine import all_or_nothing
-from maxmargin.estimators.fitting.meeting_sources import MeetsSources, block_by_block
+from maxmargin.estimators.fitting.sources import AcceptsSources, Classifier, block_by_block, refuse_path
 from maxmargin.estimators.fitting.validation import check_finite, check_same_length, check_weights, our_errors
+from maxmargin.features.carried import carried_by
 from maxmargin.problems import is_source
 
 
-class NaiveBayes(MeetsSources, ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
+class NaiveBayes(AcceptsSources, Classifier, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
     """Base of the naive Bayes estimators."""
 
     classes_: Labels
@@ -55,7 +56,9 @@ class NaiveBayes(MeetsSources, ClassifierMixin, BaseEstimator):  # type: ignore[
 
         A row of weight 2 is the row twice, of weight 0 its absence.
         """
+        refuse_path(self, X)
         self._check_parameters()
+        carried = carried_by(X)
         if is_source(X):
             if y is not None or sample_weight is not None:
                 raise ParameterError("a source brings its own labels and weights; give fit nothing but the source.")
@@ -65,19 +68,19 @@ class NaiveBayes(MeetsSources, ClassifierMixin, BaseEstimator):  # type: ignore[
             self._begin(np.unique(labels))
             self._learn(rows, labels, weight)
         self._conclude()
+        self._carry(carried)
         return self
 
     @all_or_nothing
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
         """Add rows to what was learned so far; the first call names all classes that will come."""
         self._check_parameters()
-        first = not hasattr(self, "classes_")
-        known = self._announced(classes)
+        first, announced = not hasattr(self, "classes_"), self._announced(classes)
         rows, labels, weight = self._checked(X, y, sample_weight, reset=first)
         if first:
-            self._begin(known)
+            self._begin(np.unique(announced))
         else:
-            self._keep_sums_apart()
+            self._copy_sums()
         self._learn(rows, labels, weight)
         self._conclude()
         return self
@@ -86,8 +89,7 @@ class NaiveBayes(MeetsSources, ClassifierMixin, BaseEstimator):  # type: ignore[
     def predict(self, X: Any) -> Labels:
         """The class of the largest posterior for each row."""
         best = np.argmax(self._scores(X).limit(), axis=1)
-        labels: Labels = self.classes_[best]
-        return labels
+        return np.asarray(self.classes_[best])
 
     @block_by_block
     def predict_joint_log_proba(self, X: Any) -> Matrix:
@@ -155,7 +157,7 @@ class NaiveBayes(MeetsSources, ClassifierMixin, BaseEstimator):  # type: ignore[
 
     def _add(self, X: Rows, code: RowIndex, weight: Vector) -> None:
         """Add rows to the sums; code[i] is the number of the class of row i."""
-        self.class_count_ += class_weights(code, weight, len(self.classes_))
+        self.class_count_ += np.bincount(code, weights=weight, minlength=len(self.classes_))
 
     def _conclude(self) -> None:
         """Probabilities from the sums."""
@@ -215,48 +217,45 @@ class NaiveBayes(MeetsSources, ClassifierMixin, BaseEstimator):  # type: ignore[
             rows = self._checked_rows(block.X, reset=k == 0)
             if k == 0:
                 self._begin(labels[:0])
-            self._meet(labels)
+            self._make_room_for(labels)
             if np.any(block.weight):
                 self._learn(rows, labels, _given_weights(block.weight, len(labels)))
                 counted = True
         if not counted:
             raise DataError("the source has no row of positive weight; at least one row must count.")
 
-    def _meet(self, labels: Labels) -> None:
+    def _make_room_for(self, labels: Labels) -> None:
         """Make room in the sums for classes that were not met before."""
         classes = np.union1d(self.classes_, labels)
         if len(classes) == len(self.classes_):
             return
         places = np.searchsorted(classes, self.classes_)
-        for name in self._sums:
-            sums = getattr(self, name)
-            wider = [spread(part, places, len(classes)) for part in (sums if isinstance(sums, list) else [sums])]
-            setattr(self, name, wider if isinstance(sums, list) else wider[0])
+        self._change_sums(lambda part: spread(part, places, len(classes)))
         self.classes_ = classes
 
-    def _keep_sums_apart(self) -> None:
+    def _copy_sums(self) -> None:
         """Go on with copies, so that a call that is refused half-way leaves the model as it was."""
+        self._change_sums(np.copy)
+
+    def _change_sums(self, change: Callable[[Matrix], Matrix]) -> None:
         for name in self._sums:
             sums = getattr(self, name)
-            setattr(self, name, [part.copy() for part in sums] if isinstance(sums, list) else sums.copy())
+            setattr(self, name, [change(part) for part in sums] if isinstance(sums, list) else change(sums))
 
     def _announced(self, classes: Any) -> Labels:
         """The classes that `partial_fit` was told of, or that it knows already."""
-        if classes is None:
-            if not hasattr(self, "classes_"):
-                raise ParameterError("classes must be passed on the first call to partial_fit.")
-            return self.classes_
-        given = np.sort(_labels(classes))
+        known: Labels | None = getattr(self, "classes_", None)
+        given = known if classes is None else np.sort(_labels(classes))
+        if given is None:
+            raise ParameterError("classes must be passed on the first call to partial_fit.")
         if not len(given):
             raise ParameterError("classes is empty; name all classes that will come, at least one.")
-        if not hasattr(self, "classes_"):
-            return np.unique(given)
-        if not np.array_equal(given, self.classes_):
+        if known is not None and not np.array_equal(given, known):
             raise ParameterError(
                 f"classes={np.asarray(classes).tolist()} is not the same as on last call to partial_fit, which was "
-                f"{self.classes_.tolist()}. Leave it out, or call fit to begin anew."
+                f"{known.tolist()}. Leave it out, or call fit to begin anew."
             )
-        return self.classes_
+        return given
 
     def _checked(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Rows, Labels, Vector]:
         """Rows, labels and weights, one of each a row."""
@@ -283,7 +282,8 @@ def _labels(given: Any) -> Labels:
     if given is None:
         raise DataError("This estimator requires y to be passed, but the target y is None.")
     with our_errors():
-        y: Labels = np.asarray(given if isinstance(given, np.ndarray) and given.ndim == 1 else _column(given))
+        is_ready = isinstance(given, np.ndarray) and given.ndim == 1
+        y: Labels = np.asarray(given if is_ready else column_or_1d(given, warn=True))
         if y.dtype.kind == "f" and not np.all(np.isfinite(y)):
             raise DataError("Input y contains NaN or infinity; labels must be known.")
         if y.dtype.kind not in "iubUS":
@@ -296,5 +296,19 @@ def _given_weights(sample_weight: Any, n_rows: int) -> Vector:
     return np.ones(n_rows) if weight is None else weight
 
 
-def _column(y: Any) -> Labels:
-    return np.asarray(column_or_1d(y, warn=True))
+def check_prior(prior: Any, n_classes: int) -> Vector:
+    """Prior probabilities that were given, one a class."""
+    values = np.asarray(prior, dtype=np.float64)
+    if values.shape != (n_classes,):
+        raise ParameterError(f"Number of priors must match number of classes: {n_classes}, got shape {values.shape}.")
+    if not np.all(values >= 0.0):
+        raise ParameterError(f"Priors must be non-negative, got {values.tolist()}.")
+    if not np.isclose(values.sum(), 1.0):
+        raise ParameterError(f"The sum of the priors should be 1, got {values.tolist()}, whose sum is {values.sum()}.")
+    return values
+
+
+def log_of(probabilities: Vector) -> Vector:
+    """Logarithms, minus infinity for 0."""
+    with np.errstate(divide="ignore"):
+        return np.log(probabilities)

@@ -83,16 +83,10 @@ class Scores(NamedTuple):
         return posterior
 
 
-class LinearScores(NamedTuple):
+def linear_scores(
+    X: Rows, weights: Matrix, offset: Vector, zeros: Matrix | None = None, zeros_offset: Vector | float = 0.0
+) -> Scores:
     """Scores that are linear in the features: log_joint = X weights + offset, zeros = X zeros + zeros_offset."""
-
-    weights: Matrix
-    offset: Vector
-    zeros: Matrix | None = None
-    zeros_offset: Vector | float = 0.0
-
-    def of(self, X: Rows) -> Scores:
-        """Scores of dense or sparse rows."""
-        rows = in_double(X)
-        log_joint = rows @ self.weights + self.offset
-        return Scores(log_joint, None if self.zeros is None else rows @ self.zeros + self.zeros_offset)
+    rows = in_double(X)
+    log_joint = rows @ weights + offset
+    return Scores(log_joint, None if zeros is None else rows @ zeros + zeros_offset)

@@ -11,7 +11,6 @@ says None. Values that JSON has no word for are marked by the key "is":
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
 
@@ -27,14 +26,7 @@ from maxmargin.estimators.files.liblinear import from_liblinear, to_liblinear
 from maxmargin.estimators.files.libsvm import from_libsvm, to_libsvm
 from maxmargin.features.carried import CarriedMap
 from maxmargin.kernels import Kernel
-from maxmargin.models import (
-    read_liblinear,
-    read_libsvm,
-    read_record,
-    write_liblinear,
-    write_libsvm,
-    write_record,
-)
+from maxmargin.models import read_liblinear, read_libsvm, read_record, write_liblinear, write_libsvm, write_record
 from maxmargin.problems import (
     AllClasses,
     History,
@@ -49,9 +41,8 @@ from maxmargin.problems import (
 
 _TASKS = {task.__name__: task for task in (AllClasses, OneClass, OneVersusRest, Pair, Regression)}
 _NUMBERS = tuple(field.name for field in fields(Certificate) if field.name not in ("status", "parts", "claim"))
-
-
-_FORMATS = ("native", "libsvm", "liblinear")
+_TEXT_FORMATS = {b"svm_type": (read_libsvm, from_libsvm), b"solver_type": (read_liblinear, from_liblinear)}
+"""How a text file is read that begins with a word."""
 
 
 def save(estimator: Any, path: str | os.PathLike[str], format: str = "native") -> None:  # noqa: A002 - as in `save`
@@ -69,7 +60,7 @@ def save(estimator: Any, path: str | os.PathLike[str], format: str = "native") -
     elif format == "liblinear":
         write_liblinear(to_liblinear(estimator), path)
     else:
-        raise unknown_name("format", format, _FORMATS)
+        raise unknown_name("format", format, ("native", "libsvm", "liblinear"))
 
 
 def load(path: str | os.PathLike[str], n_features: int | None = None) -> Any:
@@ -92,21 +83,11 @@ def load(path: str | os.PathLike[str], n_features: int | None = None) -> Any:
         The file is damaged, or is not a model file.
     """
     with open(path, "rb") as file:
-        first_word = file.read(16).split()[:1]
-    if first_word == [b"svm_type"]:
-        return _without_claim(from_libsvm, read_libsvm(path), path, n_features)
-    if first_word == [b"solver_type"]:
-        return _without_claim(from_liblinear, read_liblinear(path), path, n_features)
-    return from_record(read_record(path), str(path))
-
-
-def _without_claim(
-    make: Callable[[dict[str, Any], int | None], Any],
-    record: dict[str, Any],
-    path: str | os.PathLike[str],
-    n_features: int | None,
-) -> Any:
-    """The estimator of a file that holds no certificate."""
+        first_word = b"".join(file.read(16).split()[:1])
+    if first_word not in _TEXT_FORMATS:
+        return from_record(read_record(path), str(path))
+    read, make = _TEXT_FORMATS[first_word]
+    record = read(path)
     try:
         estimator = make(record, n_features)
     except ModelFileError as error:
@@ -117,25 +98,19 @@ def _without_claim(
 
 def to_record(estimator: Any) -> dict[str, Any]:
     """The estimator as numbers, words and arrays."""
-    attributes = {
-        name: value
-        for name, value in vars(estimator).items()
-        if name not in estimator.get_params(deep=False) and name not in ("_certificate", "history_")
-    }
+    parameters = estimator.get_params(deep=False)
+    elsewhere = {*parameters, "_certificate", "history_"}
     record = {
         "estimator": type(estimator).__name__,
-        "parameters": {name: _encoded(value, name) for name, value in estimator.get_params(deep=False).items()},
-        "attributes": {name: _encoded(value, name) for name, value in attributes.items()},
+        "parameters": {name: _encoded(value, name) for name, value in parameters.items()},
+        "attributes": {name: _encoded(value, name) for name, value in vars(estimator).items() if name not in elsewhere},
         "certificate": None,
     }
-    return record if estimator.certificate_ is None else {**record, **_evidence(estimator)}
-
-
-def _evidence(estimator: Any) -> dict[str, Any]:
-    """Certificate and histories of the estimator."""
-    histories = estimator.history_ if isinstance(estimator.history_, list) else [estimator.history_]
     certificate = estimator.certificate_
-    return {
+    if certificate is None:
+        return record
+    histories = estimator.history_ if isinstance(estimator.history_, list) else [estimator.history_]
+    return record | {
         "histories": [history.as_arrays() for history in histories],
         "certificate": _numbers(certificate),
         "parts": [_part(part) for part in (certificate.parts or (certificate,))],
@@ -173,17 +148,15 @@ def _check_features(estimator: Any) -> None:
 
 
 def _restore_evidence(estimator: Any, record: dict[str, Any]) -> None:
-    """Give the estimator what `_evidence` wrote down."""
+    """Give the estimator its certificate and histories."""
     histories = [History.from_arrays(part) for part in record["histories"]]
     estimator.history_ = histories[0] if len(histories) == 1 else histories
     parts = [
         _certificate(part["numbers"], claim=_claim(part, point))
         for part, point in zip(record["parts"], estimator._points(), strict=True)
     ]
-    if len(parts) == 1:
-        estimator._certificate = parts[0]
-    else:
-        estimator._certificate = _certificate(record["certificate"], parts=tuple(parts))
+    whole = parts[0] if len(parts) == 1 else _certificate(record["certificate"], parts=tuple(parts))
+    estimator._certificate = whole
 
 
 def _numbers(certificate: Certificate) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from scipy import sparse
 
 from maxmargin.errors import CheckpointError, ModelFileError
 from maxmargin.models import read_record, write_record
-from maxmargin.problems import Intercept, StreamedProblem
+from maxmargin.problems import Intercept, SharedRows
 from maxmargin.solvers.streams.place import Place
 from maxmargin.solvers.streams.point import StreamedPoint
 
@@ -35,11 +35,11 @@ _SHARE = 20.0  # a checkpoint is not written before that many times its own time
 class Checkpoints:
     """Keeps the checkpoints of one problem in a directory."""
 
-    def __init__(self, directory: str | os.PathLike[str], problem: StreamedProblem):
+    def __init__(self, directory: str | os.PathLike[str], shared: SharedRows):
         self.directory = Path(directory)
         self.directory.mkdir(parents=True, exist_ok=True)
         self.path = self.directory / _FILE
-        self.described = _described(problem)
+        self.described = _described(shared)
         self.wait, self.last, self.cost = _FIRST_SECONDS, time.perf_counter(), 0.0
         for leftover in self.directory.glob(".maxmargin-*.tmp"):  # of a process that was killed while it wrote
             leftover.unlink(missing_ok=True)
@@ -96,19 +96,19 @@ class Checkpoints:
         self.cost, self.wait = self.last - begin, min(2.0 * self.wait, _MOST_SECONDS)
 
 
-def _described(problem: StreamedProblem) -> dict[str, Any]:
+def _described(shared: SharedRows) -> dict[str, Any]:
     """What two trainings must agree in, each under the name that an error gives it."""
-    first = problem.first
+    first = shared.specifications[0]
     return {
         "loss": ", ".join(str(part) for part in first.loss.to_record().values()),
         "C": first.C,
         "intercept": _intercept_in_words(first.intercept),
-        "classes": [str(label) for label in problem.classes],
-        "tasks": [str(one.task) for one in problem.specifications],
-        "class weights": [float(factor) for factor in problem.factors],
-        "number of rows": problem.n_rows,
-        "number of features": problem.n_features,
-        _FINGERPRINT: fingerprint(problem.source),
+        "classes": [str(label) for label in shared.classes],
+        "tasks": [str(one.task) for one in shared.specifications],
+        "class weights": [float(factor) for factor in shared.factors],
+        "number of rows": shared.n_rows,
+        "number of features": shared.n_features,
+        _FINGERPRINT: fingerprint(shared.source),
     }
 
 

@@ -33,8 +33,8 @@ from maxmargin.estimators.fitting.parameters import (
     check_verbose,
 )
 from maxmargin.estimators.fitting.progress import Watch, watching
-from maxmargin.estimators.fitting.training import Trainer, Training
-from maxmargin.problems import History, Problem, Solution, Specification, Status, Task
+from maxmargin.estimators.fitting.training import Certified, Trainer, Training, as_it_is
+from maxmargin.problems import History, Solution, Specification, Status, Task, is_source
 from maxmargin.solvers import Solver, solver_named
 
 __all__ = ["Machine", "Training", "all_or_nothing"]
@@ -109,7 +109,7 @@ class Machine(CertifiedDiagram, CallbackSupportMixin, BaseEstimator):  # type: i
         *,
         solver: Solver | None = None,
         start: Sequence[Solution | None] | None = None,
-        certified: Callable[[Specification, Problem, Solution], tuple[Specification, Problem]] | None = None,
+        certified: Certified = as_it_is,
     ) -> Training:
         """Build, solve and certify every sub-problem; after Ctrl-C the remaining ones stay untrained.
 
@@ -118,9 +118,10 @@ class Machine(CertifiedDiagram, CallbackSupportMixin, BaseEstimator):  # type: i
         """
         solver = self._settings() if solver is None else solver
         starts = [None] * len(specifications) if start is None else start
-        with self._watched(specifications, solver.tol, X, y, sample_weight) as (watch, callbacks):
-            trainer = Trainer(X, y, sample_weight, solver, self.n_jobs, watch)
-            trainer = trainer if certified is None else replace(trainer, certified=certified)
+        in_turn = specifications[:1] if is_source(X) else specifications  # on a source all share one line of progress
+        with self._watched(in_turn, solver.tol, X, y, sample_weight) as (watch, callbacks):
+            checkpoint = getattr(self, "checkpoint", None)
+            trainer = Trainer(X, y, sample_weight, solver, self.n_jobs, watch, certified, checkpoint=checkpoint)
             training = trainer.train(specifications, starts)
         return training if callbacks is None else replace(training, on_end=callbacks.finish)
 
@@ -146,13 +147,13 @@ class Machine(CertifiedDiagram, CallbackSupportMixin, BaseEstimator):  # type: i
                 callbacks.abandon()
             raise
 
-    def _conclude(self, training: Training, points: Sequence[Point]) -> None:
+    def _conclude(self, training: Training) -> None:
         """Store certificate and history, say once what is short of the tolerance, and let Ctrl-C go on."""
         if math.isnan(training.certificate.primal):
             training.on_end()
             raise DataError(f"the objective is not a number: {TOO_LARGE}")
         self.__dict__.pop("_makes_no_claim", None)  # of an earlier model
-        self._certificate = training.certificate.about(points)
+        self._certificate = training.certificate.about(self._points())
         self.history_ = training.histories[0] if len(training.histories) == 1 else list(training.histories)
         self.n_iter_ = self._iterations([int(part.passes) for part in training.certificates])
         training.on_end()
@@ -165,7 +166,7 @@ class Machine(CertifiedDiagram, CallbackSupportMixin, BaseEstimator):  # type: i
                 f"violation {self.certificate_.kkt_violation:.2g} for tol={self.certificate_.tol:g}. {status.value}"
                 f"{self._advice(status)}",
                 NotConvergedWarning,
-                stacklevel=_level_of_user(),
+                stacklevel=level_of_user(),
             )
 
     def _iterations(self, passes: list[int]) -> Any:
@@ -227,7 +228,7 @@ class Machine(CertifiedDiagram, CallbackSupportMixin, BaseEstimator):  # type: i
         return tags
 
 
-def _level_of_user() -> int:
+def level_of_user() -> int:
     """How far up the stack, seen from the caller, the first frame is that is not of this library."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and str(frame.f_globals.get("__name__", "")).startswith("maxmargin."):

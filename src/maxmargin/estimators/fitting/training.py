@@ -5,6 +5,8 @@ others have theirs, which needs no waiting; one after the other each shares its 
 only where there are fewer sub-problems than threads and enough rows for all. Side by side a sub-problem goes through
 the same arithmetic for every number of threads.
 
+Sub-problems on a source share its passes: one solver trains them together (`problems.shared`).
+
 A budget of seconds is one for the whole fit: each sub-problem has what is left of it when its turn comes, those side by
 side the same end. One whose turn comes too late stays where it began.
 """
@@ -16,7 +18,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -36,7 +38,16 @@ from maxmargin.data import count_rows
 from maxmargin.errors import NotSeparableError
 from maxmargin.estimators.fitting.progress import Watch
 from maxmargin.penalties import L1, L2
-from maxmargin.problems import History, LinearProblem, Problem, Solution, Specification, Status
+from maxmargin.problems import (
+    History,
+    LinearProblem,
+    Problem,
+    SharedRows,
+    Solution,
+    Specification,
+    Status,
+    is_source,
+)
 from maxmargin.solvers import Solver, untrained
 from maxmargin.solvers.common.centring import Nearby
 from maxmargin.solvers.reference.hard_margin import SeparabilityProof
@@ -52,7 +63,12 @@ def _nothing() -> None:
     pass
 
 
-def _as_it_is(specification: Specification, problem: Problem, solution: Solution) -> tuple[Specification, Problem]:
+Certified: TypeAlias = Callable[[Specification, Problem, Solution], tuple[Specification, Problem]]
+"""What a certificate is about, where that is known only with the answer."""
+
+
+def as_it_is(specification: Specification, problem: Problem, solution: Solution) -> tuple[Specification, Problem]:
+    """The problem that was asked for."""
     return specification, problem
 
 
@@ -91,17 +107,20 @@ class Trainer:
     solver: Solver
     n_jobs: int | None
     watch: Watch
-    certified: Callable[[Specification, Problem, Solution], tuple[Specification, Problem]] = _as_it_is
-    """What the certificate is about, where that is known only with the answer."""
+    certified: Certified = as_it_is
     end: float = math.inf
     """When the time is up."""
     several: bool = False
     """Whether there are several sub-problems, so that an error must name its own."""
     nearby: Nearby | None = None
     """The rows as solvers see them, where columns are far from zero."""
+    checkpoint: str | None = None
+    """Directory where a training on a source is saved."""
 
     def train(self, specifications: Sequence[Specification], starts: Sequence[Solution | None]) -> Training:
         """Build, solve and certify every sub-problem; after Ctrl-C the remaining ones stay untrained."""
+        if is_source(self.X):
+            return self._together(specifications)
         several = len(specifications) > 1
         n_threads = min(thread_count(self.n_jobs), len(specifications))
         side_by_side = n_threads > 1 and not self._shares_better(specifications)
@@ -123,6 +142,23 @@ class Trainer:
             else:
                 parts = trainer._in_turn(specifications, starts)
         return Training(tuple(part for part, _ in parts), tuple(history for _, history in parts))
+
+    def _together(self, specifications: Sequence[Specification]) -> Training:
+        """The sub-problems on a source, in the same passes."""
+        shared = SharedRows(self.X, specifications, self.sample_weight)
+        solver: Any = self.solver
+        if self.checkpoint is not None:
+            from maxmargin.estimators.fitting.checkpoints import Checkpoints
+
+            solver = replace(solver, keeper=Checkpoints(self.checkpoint, shared))
+        with self.watch.part(0) as ended:
+            solutions = solver.solve_together(shared.problems)
+            ended.append(solutions[0].status)
+        certificates = [
+            certify(*parts, tol=solver.tol, rows=None, n_rows=shared.n_rows, sample_weight=shared.weight)
+            for parts in zip(specifications, shared.problems, solutions, strict=True)
+        ]
+        return Training(tuple(certificates), tuple(one.history for one in solutions), in_same_passes=True)
 
     def _shares_better(self, specifications: Sequence[Specification]) -> bool:
         """Whether each sub-problem should have all threads, one after the other."""

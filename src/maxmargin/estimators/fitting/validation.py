@@ -17,7 +17,7 @@ from maxmargin._types import Labels, Rows, Vector
 from maxmargin.data import as_rows
 from maxmargin.data.finite import first_not_finite
 from maxmargin.errors import DataError, DataTypeError, ParameterError
-from maxmargin.estimators.fitting.meeting_sources import refuse_path
+from maxmargin.estimators.fitting.sources import refuse_path, refuse_source
 
 _FEW_CLASSES = 4
 
@@ -41,6 +41,8 @@ def check_rows(estimator: BaseEstimator, X: Rows, *, on: str, reset: bool, count
     `on` is what the kernel works on: "vectors", "strings", "matrix" (precomputed) or "anything". At prediction the
     number of columns must be that of the training rows, unless `count_columns` is False.
     """
+    if reset:
+        refuse_source(estimator, X)
     if on == "strings" or (on == "anything" and _is_strings(X)):
         return _check_strings(X)
     refuse_path(estimator, X)

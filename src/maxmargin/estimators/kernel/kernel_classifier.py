@@ -14,7 +14,6 @@ from itertools import combinations
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.base import ClassifierMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import _ovr_decision_function
@@ -23,11 +22,12 @@ from sklearn.utils.validation import check_is_fitted
 from maxmargin._types import Labels, Matrix, RowIndex, Rows, Vector
 from maxmargin.certificates import Point
 from maxmargin.errors import DataError, ParameterError
-from maxmargin.estimators.fitting.machine import NotConvergedWarning
+from maxmargin.estimators.fitting.machine import NotConvergedWarning, level_of_user
 from maxmargin.estimators.fitting.margins import Margins, margins_of
 from maxmargin.estimators.fitting.parameters import check_choice, check_seed
 from maxmargin.estimators.fitting.progress import Watch
-from maxmargin.estimators.fitting.training import Trainer
+from maxmargin.estimators.fitting.sources import Classifier
+from maxmargin.estimators.fitting.training import Certified, Trainer, Training, as_it_is
 from maxmargin.estimators.fitting.validation import check_known_labels, check_labels, check_same_length, check_weights
 from maxmargin.estimators.fitting.weights import Factors, present_classes
 from maxmargin.estimators.kernel.kernel_machine import KernelMachine, known_complaints
@@ -39,10 +39,9 @@ from maxmargin.estimators.kernel.probabilities import (
     two_class_logarithms,
     two_class_probabilities,
 )
-from maxmargin.losses import Loss
-from maxmargin.problems import Intercept, Pair, Specification, Status
+from maxmargin.kernels import Kernel
+from maxmargin.problems import Pair, Specification, Status
 from maxmargin.solvers import Solver
-from maxmargin.solvers.kernel.suited import check_kernel_name
 
 _LEAST_SECONDS = 1e-9  # a budget must be positive
 
@@ -57,7 +56,7 @@ def _wants_probability(probability: Any) -> bool:
     return not isinstance(probability, str) and bool(probability)
 
 
-class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn is untyped
+class KernelClassifier(Classifier, KernelMachine):
     """Base of the classifiers with kernels; a subclass has the parameters and says what is minimised."""
 
     classes_: Labels
@@ -82,7 +81,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]  #
         return list(combinations(range(len(self.classes_)), 2))
 
     def _check_all(
-        self, X: Rows, y: Labels, sample_weight: Vector | None, words: str = ""
+        self, X: Rows, y: Labels | None, sample_weight: Vector | None, words: str = ""
     ) -> tuple[Rows, Labels, Vector | None, Labels, Factors]:
         """Rows, labels and weights as a solver takes them, the classes, and the factors on their weights.
 
@@ -96,38 +95,14 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]  #
             classes, factors = present_classes(self.class_weight, labels, y, weight)
         return X, y, weight, classes, factors
 
-    def _train_pairs(
-        self,
-        X: Rows,
-        y: Labels,
-        weight: Vector | None,
-        classes: Labels,
-        factors: Factors,
-        *,
-        loss: Loss,
-        C: float,
-        intercept: Intercept,
-        nu: float | None = None,
-    ) -> None:
-        """Solve, store and certify a problem for each pair; then the sigmoids, where they are asked for."""
-        begun = time.perf_counter()
-        kernel = self._make_kernel(X, weight)
-        if nu is None:
-            check_kernel_name(self.solver, loss, intercept)
-        solver = self._settings()
-        specifications = [
-            Specification(task, loss, C, intercept, kernel, class_weight=factors, nu=nu) for task in tasks_of(classes)
-        ]
-        training = self._train(specifications, X, y, weight, solver=solver)
+    def _store(self, training: Training, X: Rows, y: Labels, classes: Labels, factors: Factors, kernel: Kernel) -> None:
+        """Keep the machines that were trained, one a pair of classes."""
         self.classes_, self._kernel = classes, kernel
         self.class_weight_ = _factors_of(classes, factors)
         self._slopes, self._shifts = np.empty(0), None
-        self._store(training.points, X, y)
-        self._conclude(training, self._points())
-        if _wants_probability(self.probability):
-            self._slopes = self._fit_slopes(specifications, X, y, weight, solver, begun)
+        self._store_pairs(training.points, X, y)
 
-    def _fit_slopes(
+    def _fit_probabilities(
         self,
         specifications: Sequence[Specification],
         X: Rows,
@@ -135,8 +110,11 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]  #
         weight: Vector | None,
         solver: Solver,
         begun: float,
-    ) -> Vector:
-        """Slopes of the sigmoids, in what is left of the time of this fit."""
+        certified: Certified = as_it_is,
+    ) -> None:
+        """The slopes of the sigmoids, where they are asked for, in what is left of the time of this fit."""
+        if not _wants_probability(self.probability):
+            return
         short = 0
 
         def solve(parts: Sequence[Specification], seen: Vector) -> Sequence[Point]:
@@ -145,7 +123,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]  #
             if solver.max_seconds is not None:
                 left = begun + solver.max_seconds - time.perf_counter()
                 in_time = replace(solver, max_seconds=max(left, _LEAST_SECONDS))
-            trainer = Trainer(X, y, seen, in_time, self.n_jobs, Watch([]), self._certified())
+            trainer = Trainer(X, y, seen, in_time, self.n_jobs, Watch([]), certified)
             training = trainer.train(parts, [None] * len(parts))
             if any(part.status is Status.INTERRUPTED for part in training.certificates):
                 raise KeyboardInterrupt  # the machine stays fitted and certified, without probabilities
@@ -162,18 +140,17 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]  #
             return points
 
         how = solve if specifications[0].nu is None else solve_each
-        slopes = fit_slopes(specifications, X, y, weight, self.classes_, how, check_seed(self.random_state))
+        self._slopes = fit_slopes(specifications, X, y, weight, self.classes_, how, check_seed(self.random_state))
         if short:
             warnings.warn(
                 f"{short} of the {N_FOLDS * len(specifications)} machines whose scores the probabilities are fitted to "
                 f"ended short of tol={solver.tol:g}, so these scores are rough; the certificate is about the machine "
                 "that predicts.",
                 NotConvergedWarning,
-                stacklevel=4,
+                stacklevel=level_of_user(),
             )
-        return slopes
 
-    def _store(self, points: Sequence[Point], X: Rows, y: Labels) -> None:
+    def _store_pairs(self, points: Sequence[Point], X: Rows, y: Labels) -> None:
         """Support rows in scikit-learn's order: by class, then by position."""
         n_classes = len(self.classes_)
         support = points[0].support if n_classes == 2 else np.unique(np.concatenate([p.support for p in points]))

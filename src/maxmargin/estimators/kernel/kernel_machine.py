@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
@@ -14,17 +14,16 @@ from maxmargin._types import Labels, Matrix, RowIndex, Rows, Vector
 from maxmargin.certificates import Point
 from maxmargin.data import count_rows
 from maxmargin.errors import DataError
-from maxmargin.estimators.fitting.machine import Machine, Training
-from maxmargin.estimators.fitting.meeting_sources import MeetsSources, block_by_block
+from maxmargin.estimators.fitting.machine import Machine
 from maxmargin.estimators.fitting.parameters import check_cache
-from maxmargin.estimators.fitting.starting import kernel_starting_points
+from maxmargin.estimators.fitting.sources import AcceptsSources, block_by_block
 from maxmargin.estimators.fitting.validation import check_rows
 from maxmargin.estimators.fitting.weights import kernel_width
 from maxmargin.kernels import Kernel, Linear, as_kernel
-from maxmargin.problems import Problem, Solution, Specification, Status, combine_columns, linear_scores
+from maxmargin.problems import Status, combine_columns, linear_scores
 
 
-class KernelMachine(MeetsSources, Machine):
+class KernelMachine(AcceptsSources, Machine):
     """A machine whose weight vector is a combination of support rows seen through a kernel."""
 
     _linear: ClassVar[bool] = False
@@ -41,28 +40,6 @@ class KernelMachine(MeetsSources, Machine):
 
     def _memory(self) -> int | None:
         return check_cache(self.memory, self.cache_size)
-
-    def _fit_from(self, X: Rows, y: Labels, sample_weight: Vector | None, model: KernelMachine) -> KernelMachine:
-        """`fit`, beginning at the answer of another model of the same kind on the same rows."""
-        self._begin_at: KernelMachine | None = model
-        try:
-            fitted: KernelMachine = self.fit(X, y, sample_weight)
-        finally:
-            del self._begin_at
-        return fitted
-
-    def _train(
-        self,
-        specifications: Sequence[Specification],
-        X: Rows,
-        y: Labels,
-        sample_weight: Vector | None,
-        **others: Any,
-    ) -> Training:
-        model = getattr(self, "_begin_at", None)
-        if model is not None:
-            others["start"] = kernel_starting_points(model, specifications, X, y, sample_weight)
-        return super()._train(specifications, X, y, sample_weight, **others)
 
     def _check_kernel_input(self, X: Rows, *, reset: bool) -> Rows:
         # gamma needs the data and the data's check needs to know what the kernel works on: a draft kernel tells that.
@@ -181,10 +158,6 @@ class KernelMachine(MeetsSources, Machine):
             f" Solver terminated early (max_iter={self.max_iter}).  Consider pre-processing your data with "
             "StandardScaler or MinMaxScaler."
         )
-
-    def _certified(self) -> Callable[[Specification, Problem, Solution], tuple[Specification, Problem]]:
-        """What the certificate is about: the problem that was asked for."""
-        return lambda specification, problem, solution: (specification, problem)
 
     def _machine_coefficients(self) -> Matrix:
         """One column of coefficients a machine."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin._types import Labels, Matrix, Rows, Vector
@@ -16,6 +15,7 @@ from maxmargin.data import count_rows
 from maxmargin.errors import DataError, ParameterError
 from maxmargin.estimators.fitting.machine import all_or_nothing
 from maxmargin.estimators.fitting.parameters import check_intercept, check_memory, check_positive, check_seed
+from maxmargin.estimators.fitting.sources import Regressor
 from maxmargin.estimators.fitting.validation import check_numbers, check_same_length, check_weights
 from maxmargin.estimators.kernel.kernel_machine import KernelMachine
 from maxmargin.kernels import Kernel
@@ -28,7 +28,8 @@ from maxmargin.solvers.registry import kernel_regression_solver
 _LEAST_ALPHA = 1e-100
 
 
-class KernelRegression(RegressorMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn is untyped
+@dataclass(eq=False, repr=False)  # writes `__init__`: the fields are the parameters
+class KernelRegression(Regressor, KernelMachine):
     """Kernel ridge regression, and the kernel linear regression of the lectures.
 
         minimise over w, b    alpha |w|^2 + sum_i c_i (<w, phi(x_i)> + b - y_i)^2        c_i the weight of row i
@@ -100,45 +101,26 @@ class KernelRegression(RegressorMixin, KernelMachine):  # type: ignore[misc]  # 
     True
     """
 
-    def __init__(
-        self,
-        alpha: float = 1.0,
-        *,
-        kernel: str | Kernel | Any = "rbf",
-        degree: int = 3,
-        gamma: Literal["scale", "auto"] | float = "scale",
-        coef0: float = 0.0,
-        tol: float = 1e-4,
-        max_iter: int | None = 10_000,
-        learning_rate: float | None = None,
-        random_state: Any = None,
-        solver: str | Solver = "auto",
-        intercept: Literal["free", "augmented", "none"] = "free",
-        max_seconds: float | None = None,
-        n_jobs: int | None = None,
-        memory: str | int | None = None,
-        device: str = "auto",
-        verbose: bool | int = False,
-    ):
-        self.alpha = alpha
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.max_iter = max_iter
-        self.learning_rate = learning_rate
-        self.random_state = random_state
-        self.solver = solver
-        self.intercept = intercept
-        self.max_seconds = max_seconds
-        self.n_jobs = n_jobs
-        self.memory = memory
-        self.device = device
-        self.verbose = verbose
+    alpha: float = 1.0
+    _: KW_ONLY
+    kernel: str | Kernel | Any = "rbf"
+    degree: int = 3
+    gamma: Literal["scale", "auto"] | float = "scale"
+    coef0: float = 0.0
+    tol: float = 1e-4
+    max_iter: int | None = 10_000
+    learning_rate: float | None = None
+    random_state: Any = None
+    solver: str | Solver = "auto"
+    intercept: Literal["free", "augmented", "none"] = "free"
+    max_seconds: float | None = None
+    n_jobs: int | None = None
+    memory: str | int | None = None
+    device: str = "auto"
+    verbose: bool | int = False
 
     @all_or_nothing
-    def fit(self, X: Rows, y: Labels, sample_weight: Vector | None = None) -> KernelRegression:
+    def fit(self, X: Rows, y: Labels | None = None, sample_weight: Vector | None = None) -> KernelRegression:
         """Train on rows X with targets y; a row of weight 2 is the row twice, of weight 0 its absence."""
         alpha, intercept = _strength(self.alpha), check_intercept(self.intercept)
         solver = self._solver(alpha)
@@ -154,7 +136,7 @@ class KernelRegression(RegressorMixin, KernelMachine):  # type: ignore[misc]  # 
             through = replace(specification, loss=Absolute())
             training = self._train([through], X, y, weight, solver=solver, certified=_at_a_covering_cost)
         self._store(training.points[0], X)
-        self._conclude(training, self._points())
+        self._conclude(training)
         return self
 
     def _solver(self, alpha: float) -> Solver:

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import numpy as np
-from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin._types import Labels, Matrix, Rows, Vector
 from maxmargin.certificates import Point
+from maxmargin.estimators.fitting.sources import Regressor
+from maxmargin.estimators.fitting.training import Training
 from maxmargin.estimators.fitting.validation import check_numbers, check_same_length, check_weights
 from maxmargin.estimators.kernel.kernel_machine import KernelMachine, known_complaints
 from maxmargin.kernels import Kernel
-from maxmargin.losses import EpsilonInsensitive
-from maxmargin.problems import Intercept, Regression, Specification
-from maxmargin.solvers.kernel.suited import check_kernel_name
 
 
-class KernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[misc]  # scikit-learn is untyped
+class KernelRegressor(Regressor, KernelMachine):
     """Base of the regressors with kernels and a tube; a subclass has the parameters."""
 
     def _check_all(
-        self, X: Rows, y: Labels, sample_weight: Vector | None
+        self, X: Rows, y: Labels | None, sample_weight: Vector | None
     ) -> tuple[Rows, Vector, Vector | None, Kernel]:
         """Rows, targets and weights as a solver takes them, and the kernel."""
         X = self._check_kernel_input(X, reset=True)
@@ -30,29 +28,12 @@ class KernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[misc]  # s
             weight = check_weights(sample_weight, len(y))
         return X, y, weight, self._make_kernel(X, weight)
 
-    def _train_tube(
-        self,
-        X: Rows,
-        y: Vector,
-        weight: Vector | None,
-        *,
-        kernel: Kernel,
-        C: float,
-        epsilon: float,
-        intercept: Intercept,
-        nu: float | None = None,
-    ) -> None:
-        """Solve, store and certify."""
-        loss = EpsilonInsensitive(epsilon)
-        if nu is None:
-            check_kernel_name(self.solver, loss, intercept)
-        specification = Specification(task=Regression(), loss=loss, C=C, intercept=intercept, kernel=kernel, nu=nu)
-        training = self._train([specification], X, y, weight)
+    def _store(self, training: Training, X: Rows, kernel: Kernel) -> None:
+        """Keep the machine that was trained."""
         point = training.points[0]
         self._kernel = kernel
         self._store_support(X, point.support, point.coefficients[None, :], np.array([float(np.asarray(point.bias))]))
         self.n_support_ = np.array([len(point.support)], dtype=np.int32)
-        self._conclude(training, self._points())
 
     def _machine_coefficients(self) -> Matrix:
         return self._dual().T

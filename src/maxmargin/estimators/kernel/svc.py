@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any, Literal
 
 import numpy as np
@@ -9,10 +10,13 @@ import numpy as np
 from maxmargin._types import Labels, Rows, Vector
 from maxmargin.estimators.fitting.machine import all_or_nothing
 from maxmargin.estimators.fitting.parameters import check_cost, check_intercept
-from maxmargin.estimators.kernel.kernel_classifier import KernelClassifier
+from maxmargin.estimators.fitting.starting import starting_points
+from maxmargin.estimators.kernel.kernel_classifier import KernelClassifier, tasks_of
 from maxmargin.kernels import Kernel
 from maxmargin.losses import HardMargin, Hinge
+from maxmargin.problems import Specification
 from maxmargin.solvers import Solver
+from maxmargin.solvers.registry import check_kernel_name
 
 
 class SVC(KernelClassifier):
@@ -147,8 +151,7 @@ class SVC(KernelClassifier):
         self.memory = memory
         self.device = device
 
-    @all_or_nothing
-    def fit(self, X: Rows, y: Labels, sample_weight: Vector | None = None) -> SVC:
+    def fit(self, X: Rows, y: Labels | None = None, sample_weight: Vector | None = None) -> SVC:
         """Train on rows X with labels y.
 
         Parameters
@@ -162,9 +165,25 @@ class SVC(KernelClassifier):
             Factor on C of each row; weight 2 is the row twice, weight 0 its absence. A class of which all rows have
             weight 0 is absent.
         """
+        return self._fit_from(X, y, sample_weight, None)
+
+    @all_or_nothing
+    def _fit_from(self, X: Rows, y: Labels | None, sample_weight: Vector | None, start_model: SVC | None) -> SVC:
+        """Train from where `start_model` ended, if it had the same rows and classes."""
+        begun = time.perf_counter()
         self._check_choices()
         C, intercept = check_cost(self.C), check_intercept(self.intercept)
         loss = HardMargin() if np.isinf(C) else Hinge()
         X, y, weight, classes, factors = self._check_all(X, y, sample_weight)
-        self._train_pairs(X, y, weight, classes, factors, loss=loss, C=C, intercept=intercept)
+        kernel = self._make_kernel(X, weight)
+        specifications = [
+            Specification(task, loss, C, intercept, kernel, class_weight=factors) for task in tasks_of(classes)
+        ]
+        check_kernel_name(self.solver, specifications[0])
+        solver = self._settings()
+        start = starting_points(start_model, specifications, X, y, weight)
+        training = self._train(specifications, X, y, weight, solver=solver, start=start)
+        self._store(training, X, y, classes, factors, kernel)
+        self._conclude(training)
+        self._fit_probabilities(specifications, X, y, weight, solver, begun)
         return self

@@ -7,9 +7,13 @@ from typing import Any, Literal
 from maxmargin._types import Labels, Rows, Vector
 from maxmargin.estimators.fitting.machine import all_or_nothing
 from maxmargin.estimators.fitting.parameters import check_epsilon, check_finite_cost, check_intercept
+from maxmargin.estimators.fitting.starting import starting_points
 from maxmargin.estimators.kernel.kernel_regressor import KernelRegressor
 from maxmargin.kernels import Kernel
+from maxmargin.losses import EpsilonInsensitive, Loss
+from maxmargin.problems import Regression, Specification
 from maxmargin.solvers import Solver
+from maxmargin.solvers.registry import check_kernel_name
 
 
 class SVR(KernelRegressor):
@@ -87,11 +91,24 @@ class SVR(KernelRegressor):
         self.memory = memory
         self.device = device
 
-    @all_or_nothing
-    def fit(self, X: Rows, y: Labels, sample_weight: Vector | None = None) -> SVR:
+    def fit(self, X: Rows, y: Labels | None = None, sample_weight: Vector | None = None) -> SVR:
         """Train on rows X with targets y; `sample_weight` is a factor on C of each row."""
+        return self._fit_from(X, y, sample_weight, None)
+
+    @all_or_nothing
+    def _fit_from(self, X: Rows, y: Labels | None, sample_weight: Vector | None, start_model: SVR | None) -> SVR:
+        """Train from where `start_model` ended, if it had the same rows."""
         C, intercept = check_finite_cost(self.C), check_intercept(self.intercept)
-        epsilon = check_epsilon(self.epsilon)
+        loss = self._loss()
         X, y, weight, kernel = self._check_all(X, y, sample_weight)
-        self._train_tube(X, y, weight, kernel=kernel, C=C, epsilon=epsilon, intercept=intercept)
+        specifications = [Specification(Regression(), loss, C, intercept, kernel)]
+        check_kernel_name(self.solver, specifications[0])
+        start = starting_points(start_model, specifications, X, y, weight)
+        training = self._train(specifications, X, y, weight, start=start)
+        self._store(training, X, kernel)
+        self._conclude(training)
         return self
+
+    def _loss(self) -> Loss:
+        """The loss that the parameters ask for."""
+        return EpsilonInsensitive(check_epsilon(self.epsilon))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
@@ -12,32 +11,21 @@ from scipy import sparse
 from maxmargin._types import Labels, Rows, Vector
 from maxmargin.errors import ParameterError
 from maxmargin.estimators.fitting.machine import all_or_nothing
-from maxmargin.estimators.fitting.parameters import check_choice, check_positive
+from maxmargin.estimators.fitting.parameters import check_choice
 from maxmargin.estimators.fitting.starting import starting_points
-from maxmargin.estimators.fitting.validation import check_numbers, check_same_length, check_weights
-from maxmargin.estimators.linear.linear_regression import LeastSquaresMachine
+from maxmargin.estimators.linear.linear_regression import LeastSquaresMachine, check_alpha
 from maxmargin.losses import Squared
 from maxmargin.penalties import L1, L2, Penalty, PositiveElasticNet
 from maxmargin.penalties import ElasticNet as ElasticNetPenalty
 from maxmargin.problems import Regression, Specification
 from maxmargin.solvers import Solver
 from maxmargin.solvers.linear.least_squares import LeastSquares, Method
-from maxmargin.solvers.linear.suited import check_suited
-
-_LEAST_ALPHA = 1e-100
+from maxmargin.solvers.registry import check_linear_name
 
 
 def penalty_of(alpha: Any, l1_ratio: Any, *, positive: bool) -> Penalty:
     """The penalty alpha (l1_ratio |w|_1 + (1 - l1_ratio) / 2 |w|^2); `positive` forbids negative weights."""
-    if isinstance(alpha, Real) and alpha == 0.0:
-        raise ParameterError("alpha must be positive, got alpha=0. Without a penalty use LinearRegression.")
-    strength = check_positive("alpha", alpha)
-    if strength < _LEAST_ALPHA:
-        raise ParameterError(
-            f"alpha={alpha!r} is too small; at least {_LEAST_ALPHA:g} is allowed. Without a penalty use "
-            "LinearRegression."
-        )
-    share = check_share(l1_ratio)
+    strength, share = check_alpha(alpha), check_share(l1_ratio)
     l1, l2 = strength * share, strength * (1.0 - share)
     if positive:
         if l1 == 0.0:
@@ -87,25 +75,32 @@ class SparseRegressor(LeastSquaresMachine):
     intercept_scaling: ClassVar[float] = 1.0
     dual_gap_: float
 
-    @abstractmethod
-    def _share(self) -> Any:
-        """l1_ratio."""
+    l1_ratio: Any = 1.0
 
-    def _checked(self, X: Rows, y: Labels, sample_weight: Vector | None) -> tuple[Rows, Vector, Vector | None]:
+    @all_or_nothing
+    def fit(
+        self, X: Rows, y: Labels | None = None, sample_weight: Vector | None = None, check_input: bool = True
+    ) -> Self:
+        """Train on rows X with targets y; a row of weight 2 is the row twice, of weight 0 its absence.
+
+        `check_input` is accepted for compatibility: the input is always checked.
+        """
+        before = self._last_fit()
+        self._fit_one(*self._checked(X, y, sample_weight), self.alpha, before)
+        return self
+
+    def _check_choices(self) -> None:
         check_flag("positive", self.positive)
         check_choice("selection", self.selection, ("cyclic", "random"))
         check_precompute(self.precompute)
-        X = self._check_linear_input(X, reset=True)
-        y = check_numbers(y)
-        check_same_length(X, y)
-        return X, y, check_weights(sample_weight, len(y))
 
-    def _solver(self, penalty: Penalty) -> Solver:
+    def _solver(self, specification: Specification) -> Solver:
         """The solver asked for: `LassoDescent`, for |w|^2 alone `LeastSquares`."""
         if isinstance(self.solver, Solver):
             return self._settings()
+        penalty = specification.penalty
         if isinstance(penalty, L2):
-            check_suited(self.solver, Squared(), penalty, ("lasso",))
+            check_linear_name(self.solver, specification, ("lasso",))
             if self.solver not in ("auto", "lasso"):
                 return self._settings()
             checked = self._settings("auto")
@@ -117,14 +112,14 @@ class SparseRegressor(LeastSquaresMachine):
 
     def _fit_one(self, X: Rows, y: Vector, weight: Vector | None, alpha: Any, before: Any = None) -> None:
         """Train with this alpha, from a fitted model where there is one."""
-        penalty = penalty_of(alpha, self._share(), positive=self.positive)
+        penalty = penalty_of(alpha, self.l1_ratio, positive=self.positive)
         mass = float(len(y)) if weight is None else float(np.sum(weight))
         specification = Specification(Regression(), Squared(), 1.0 / mass, self._intercept(), penalty=penalty)
         start = starting_points(before, [specification], X, y, weight)
-        training = self._train([specification], X, y, weight, solver=self._solver(penalty), start=start)
+        training = self._train([specification], X, y, weight, solver=self._solver(specification), start=start)
         self._store_points(training.points)
         self.dual_gap_ = training.certificates[0].gap
-        self._conclude(training, self._points())
+        self._conclude(training)
 
     def _iterations(self, passes: list[int]) -> Any:
         """At least one: the weights were looked at."""
@@ -239,16 +234,3 @@ class ElasticNet(SparseRegressor):
         self.memory = memory
         self.device = device
         self.verbose = verbose
-
-    def _share(self) -> Any:
-        return self.l1_ratio
-
-    @all_or_nothing
-    def fit(self, X: Rows, y: Labels, sample_weight: Vector | None = None, check_input: bool = True) -> ElasticNet:
-        """Train on rows X with targets y; a row of weight 2 is the row twice, of weight 0 its absence.
-
-        `check_input` is accepted for compatibility: the input is always checked.
-        """
-        before = self._last_fit()
-        self._fit_one(*self._checked(X, y, sample_weight), self.alpha, before)
-        return self

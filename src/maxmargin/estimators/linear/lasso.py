@@ -1,12 +1,20 @@
-"""The lasso."""
+"""The lasso, and the lasso with alpha chosen by cross-validation."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+from sklearn.model_selection import check_cv
+
 from maxmargin._types import Labels, Rows, Vector
+from maxmargin.backends.threads import at_most, one_blas_thread, run_apart, thread_count
 from maxmargin.estimators.fitting.machine import all_or_nothing
-from maxmargin.estimators.linear.elastic_net import SparseRegressor
+from maxmargin.estimators.fitting.parameters import check_max_iter, check_positive
+from maxmargin.estimators.linear.elastic_net import SparseRegressor, check_flag
+from maxmargin.estimators.linear.lasso_paths import PathWalk, count_or_grid
+from maxmargin.problems import linear_scores
 from maxmargin.solvers import Solver
 
 
@@ -80,15 +88,118 @@ class Lasso(SparseRegressor):
         self.device = device
         self.verbose = verbose
 
-    def _share(self) -> Any:
-        return 1.0
+
+class LassoCV(SparseRegressor):
+    """The lasso with the alpha whose mean squared error on held-out rows is smallest.
+
+    Each fold walks down the same grid of alphas, every alpha beginning where the one before ended. Then the model is
+    trained on all rows with the best alpha; the certificate is about this last fit. A drop-in replacement for
+    scikit-learn's `LassoCV`. The other parameters and attributes are those of `Lasso`.
+
+    Parameters
+    ----------
+    eps
+        Smallest alpha of the grid by the largest, which is the smallest at which all weights are zero.
+    alphas
+        How many alphas the grid has, or the grid itself, in any order.
+    cv
+        Number of folds (None means 5), a splitter, or a list of pairs of training and test positions.
+    n_jobs
+        Folds that are walked at the same time, each in a thread; None means all cores.
+    max_seconds
+        Time budget of the last fit; None means no limit. The walks have none but `max_iter`.
+
+    Attributes
+    ----------
+    alpha_
+        The alpha chosen.
+    alphas_
+        The grid, decreasing.
+    mse_path_
+        Mean squared error on the held-out rows, one row an alpha and one column a fold.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from maxmargin import LassoCV
+    >>> model = LassoCV(cv=5).fit(*load_diabetes(return_X_y=True))
+    >>> model.mse_path_.shape
+    (100, 5)
+    """
+
+    def __init__(
+        self,
+        *,
+        eps: float = 1e-3,
+        alphas: Any = 100,
+        fit_intercept: bool = True,
+        precompute: Any = "auto",
+        max_iter: int | None = 1000,
+        tol: float = 1e-4,
+        copy_X: bool = True,
+        cv: Any = None,
+        verbose: bool | int = 0,
+        n_jobs: int | None = None,
+        positive: bool = False,
+        random_state: Any = None,
+        selection: str = "cyclic",
+        solver: str | Solver = "auto",
+        max_seconds: float | None = None,
+        memory: str | int | None = None,
+        device: str = "auto",
+    ):
+        self.eps = eps
+        self.alphas = alphas
+        self.fit_intercept = fit_intercept
+        self.precompute = precompute
+        self.max_iter = max_iter
+        self.tol = tol
+        self.copy_X = copy_X
+        self.cv = cv
+        self.verbose = verbose
+        self.n_jobs = n_jobs
+        self.positive = positive
+        self.random_state = random_state
+        self.selection = selection
+        self.solver = solver
+        self.max_seconds = max_seconds
+        self.memory = memory
+        self.device = device
 
     @all_or_nothing
-    def fit(self, X: Rows, y: Labels, sample_weight: Vector | None = None, check_input: bool = True) -> Lasso:
-        """Train on rows X with targets y; a row of weight 2 is the row twice, of weight 0 its absence.
-
-        `check_input` is accepted for compatibility: the input is always checked.
-        """
-        before = self._last_fit()
-        self._fit_one(*self._checked(X, y, sample_weight), self.alpha, before)
+    def fit(  # type: ignore[override]  # scikit-learn's has no check_input either
+        self, X: Rows, y: Labels | None = None, sample_weight: Vector | None = None
+    ) -> LassoCV:
+        """Choose alpha, then train on all rows; a row of weight 2 counts twice, also among those held out."""
+        check_flag("fit_intercept", self.fit_intercept)
+        X, y, weight = self._checked(X, y, sample_weight)
+        given = count_or_grid(None, self.alphas)
+        folds = [(np.asarray(train), np.asarray(test)) for train, test in check_cv(self.cv).split(X, y)]
+        with one_blas_thread(), at_most(self.n_jobs):
+            grid = self._walk(X, y, weight).grid(self.eps, given) if isinstance(given, int) else np.sort(given)[::-1]
+            jobs = [self._fold(X, y, weight, train, test, grid) for train, test in folds]
+            errors = run_apart(jobs, min(thread_count(self.n_jobs), len(jobs)))
+        self.alphas_ = grid
+        self.mse_path_ = np.column_stack(errors)
+        self.alpha_ = float(grid[np.argmin(np.mean(self.mse_path_, axis=1))])
+        self._fit_one(X, y, weight, self.alpha_)
         return self
+
+    def _walk(self, X: Rows, y: Vector, weight: Vector | None) -> PathWalk:
+        return PathWalk(X, y, weight, fit_intercept=self.fit_intercept, positive=self.positive, n_jobs=1)
+
+    def _fold(
+        self, X: Rows, y: Vector, weight: Vector | None, train: Vector, test: Vector, grid: Vector
+    ) -> Callable[[], Vector]:
+        """The errors of one fold, alpha by alpha."""
+        tol, looks = check_positive("tol", self.tol), check_max_iter(self.max_iter) or 1000
+
+        def errors() -> Vector:
+            walk = self._walk(X[train], y[train], None if weight is None else weight[train])
+            steps = list(walk.along(grid, tol, looks))
+            weights = np.column_stack([step.weights for step in steps])
+            predicted = linear_scores(X[test], weights) + np.array([step.bias for step in steps])
+            shares = None if weight is None else weight[test]
+            return np.asarray(np.average(np.square(predicted - y[test][:, None]), axis=0, weights=shares))
+
+        return errors

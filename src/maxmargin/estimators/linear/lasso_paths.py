@@ -27,6 +27,8 @@ from maxmargin.estimators.fitting.validation import (
     our_errors,
 )
 from maxmargin.estimators.linear.elastic_net import check_flag, check_precompute
+from maxmargin.solvers.sparse.lasso_design import design_of
+from maxmargin.solvers.sparse.lasso_search import LassoSearch, Strength
 
 _LEAST = float(np.finfo(np.float64).resolution)
 _MOST_LINES = 20  # alphas that a notebook shows
@@ -156,9 +158,6 @@ class PathWalk:
         positive: bool,
         n_jobs: int | None = None,
     ):
-        from maxmargin.solvers.sparse.lasso_design import design_of  # the compiler is loaded by the first fit
-        from maxmargin.solvers.sparse.lasso_search import Search
-
         weight = np.ones(len(y)) if weight is None else weight
         if np.any(weight == 0.0):
             kept = np.flatnonzero(weight)
@@ -166,7 +165,7 @@ class PathWalk:
         thread_count(n_jobs)
         free = check_flag("fit_intercept", fit_intercept)
         self.design = design_of(X, y, weight / float(np.sum(weight)), free=free, n_jobs=n_jobs)
-        self.search = Search(self.design, positive=check_flag("positive", positive))
+        self.search = LassoSearch(self.design, positive=check_flag("positive", positive))
         self.largest = self.search.largest
 
     def start(self, w: Vector) -> None:
@@ -185,8 +184,6 @@ class PathWalk:
 
     def along(self, grid: Vector, tol: float, max_iter: int) -> Iterator[Step]:
         """One step an alpha."""
-        from maxmargin.solvers.sparse.lasso_search import Strength
-
         search = self.search
         for alpha in grid:
             before = len(search.history)

@@ -13,8 +13,8 @@ from maxmargin._types import Matrix, RowIndex, Rows, Vector
 from maxmargin.certificates import Point
 from maxmargin.errors import TOO_LARGE, DataError, ParameterError
 from maxmargin.estimators.fitting.machine import Machine
-from maxmargin.estimators.fitting.meeting_sources import MeetsSources, block_by_block
 from maxmargin.estimators.fitting.parameters import check_intercept
+from maxmargin.estimators.fitting.sources import AcceptsSources, block_by_block
 from maxmargin.estimators.fitting.validation import check_rows
 from maxmargin.problems import Intercept, linear_scores
 
@@ -30,7 +30,7 @@ def _sum_of_squares(X: Rows) -> float:
         return float(np.einsum("ij,ij->", values, values))
 
 
-class LinearMachine(MeetsSources, Machine):
+class LinearMachine(AcceptsSources, Machine):
     """A machine with one weight a feature."""
 
     _linear: ClassVar[bool] = True
@@ -56,6 +56,9 @@ class LinearMachine(MeetsSources, Machine):
         if not isinstance(self.fit_intercept, (bool, np.bool_)):
             raise ParameterError(f"fit_intercept must be True or False, got {self.fit_intercept!r}.")
         return check_intercept(self.intercept if self.fit_intercept else "none", self.intercept_scaling)
+
+    def _check_streamable(self) -> None:
+        """Refuse what no trainer of sources can do, before anything is read."""
 
     def _last_fit(self) -> Any:
         """The model as the last fit left it, where `warm_start` asks to begin there; else None."""

@@ -3,43 +3,51 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import ClassVar
+from numbers import Real
+from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import RegressorMixin
 
 from maxmargin._types import Labels, Rows, Vector
 from maxmargin.certificates import Point
 from maxmargin.errors import ParameterError
 from maxmargin.estimators.fitting.machine import all_or_nothing
+from maxmargin.estimators.fitting.parameters import check_positive
+from maxmargin.estimators.fitting.sources import Regressor
 from maxmargin.estimators.fitting.validation import check_numbers, check_same_length, check_weights
 from maxmargin.estimators.linear.linear_machine import LinearMachine
 from maxmargin.losses import Squared
-from maxmargin.penalties import Box, Penalty
+from maxmargin.penalties import Box
 from maxmargin.problems import LinearProblem, Problem, Regression, Solution, Specification
 from maxmargin.solvers import Solver
 from maxmargin.solvers.linear.least_squares import LeastSquares, Method, box_around
-from maxmargin.solvers.linear.suited import check_suited
+from maxmargin.solvers.registry import check_linear_name
+
+_LEAST_ALPHA = 1e-100
 
 
-class LeastSquaresMachine(RegressorMixin, LinearMachine):  # type: ignore[misc]  # scikit-learn is untyped
+class LeastSquaresMachine(Regressor, LinearMachine):
     """A number predicted by <w, x> + b, trained on squared errors."""
 
     _methods: ClassVar[dict[str, Method]]
     """Names of solvers that are a closed form, or conjugate gradients, for the normal equations."""
 
-    def _checked(self, X: Rows, y: Labels, sample_weight: Vector | None) -> tuple[Rows, Vector, Vector | None]:
+    def _checked(self, X: Rows, y: Labels | None, sample_weight: Vector | None) -> tuple[Rows, Vector, Vector | None]:
         """Input as a problem takes it."""
-        if self.positive:
-            raise ParameterError(f"positive={self.positive!r}: weights that must not be negative are not available.")
+        self._check_choices()
         X = self._check_linear_input(X, reset=True)
         y = check_numbers(y)
         check_same_length(X, y)
         return X, y, check_weights(sample_weight, len(y))
 
-    def _solver(self, penalty: Penalty) -> Solver:
+    def _check_choices(self) -> None:
+        """Refuse what no solver here can do."""
+        if self.positive:
+            raise ParameterError(f"positive={self.positive!r}: weights that must not be negative are not available.")
+
+    def _solver(self, specification: Specification) -> Solver:
         """The solver asked for; the names of `_methods` are those of `LeastSquares`."""
-        check_suited(self.solver, Squared(), penalty, self._methods)
+        check_linear_name(self.solver, specification, self._methods)
         if not (isinstance(self.solver, str) and self.solver in self._methods):
             return self._settings()
         checked = self._settings("auto")
@@ -58,6 +66,19 @@ class LeastSquaresMachine(RegressorMixin, LinearMachine):  # type: ignore[misc] 
         """Predicted targets of rows."""
         scores: Vector = np.ascontiguousarray(self._linear_scores(X)[:, 0])
         return scores
+
+
+def check_alpha(alpha: Any, excess: str = "") -> float:
+    """The strength of a penalty, which must not be zero; `excess` says for what a strength can be too small."""
+    if isinstance(alpha, Real) and alpha == 0.0:
+        raise ParameterError("alpha must be positive, got alpha=0. Without a penalty use LinearRegression.")
+    strength = check_positive("alpha", alpha)
+    if strength < _LEAST_ALPHA:
+        raise ParameterError(
+            f"alpha={alpha!r} is too small{excess}; at least {_LEAST_ALPHA:g} is allowed. Without a penalty use "
+            "LinearRegression."
+        )
+    return strength
 
 
 class LinearRegression(LeastSquaresMachine):
@@ -146,16 +167,16 @@ class LinearRegression(LeastSquaresMachine):
         self.verbose = verbose
 
     @all_or_nothing
-    def fit(self, X: Rows, y: Labels, sample_weight: Vector | None = None) -> LinearRegression:
+    def fit(self, X: Rows, y: Labels | None = None, sample_weight: Vector | None = None) -> LinearRegression:
         """Train on rows X with targets y; a row of weight 2 is the row twice, of weight 0 its absence."""
         intercept = self._intercept()
         X, y, weight = self._checked(X, y, sample_weight)
         nowhere = Box(np.full(X.shape[1], np.inf))
         specification = Specification(Regression(), Squared(), 1.0, intercept, penalty=nowhere)
-        solver = self._solver(nowhere)
+        solver = self._solver(specification)
         training = self._train([specification], X, y, weight, solver=solver, certified=_inside_a_box)
         self._store_points(training.points)
-        self._conclude(training, self._points())
+        self._conclude(training)
         return self
 
 

@@ -9,14 +9,12 @@ from os import PathLike
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin._types import Labels, Rows, Vector
 from maxmargin.errors import DataError, ParameterError
 from maxmargin.estimators.fitting.machine import all_or_nothing
 from maxmargin.estimators.fitting.margins import Margins, margins_of
-from maxmargin.estimators.fitting.meeting_sources import block_by_block
 from maxmargin.estimators.fitting.parameters import (
     check_choice,
     check_cost,
@@ -24,28 +22,22 @@ from maxmargin.estimators.fitting.parameters import (
     check_finite_cost,
     check_penalty,
 )
+from maxmargin.estimators.fitting.sources import Classifier, block_by_block
 from maxmargin.estimators.fitting.starting import starting_points
-from maxmargin.estimators.fitting.streaming import (
-    check_not_streamed,
-    fit_classifier_on_source,
-    is_streamed,
-    rows_in_memory,
-)
-from maxmargin.estimators.fitting.validation import check_known_labels, check_labels, check_same_length, check_weights
-from maxmargin.estimators.fitting.weights import Factors, present_classes
+from maxmargin.estimators.fitting.streaming import labelled_data, trainer_of
+from maxmargin.estimators.fitting.validation import check_known_labels
 from maxmargin.estimators.linear.linear_machine import SparseCoefficients
 from maxmargin.losses import CrammerSinger, HardMargin, Hinge, Loss, SquaredHinge
 from maxmargin.penalties import L1, L2, Penalty
 from maxmargin.problems import AllClasses, OneVersusRest, Pair, Specification, Task
 from maxmargin.solvers import Solver
-from maxmargin.solvers.linear.suited import check_suited
-from maxmargin.solvers.registry import for_all_classes
+from maxmargin.solvers.registry import check_linear_name, that_takes
 
 _LOSSES: dict[str, Loss] = {"hinge": Hinge(), "squared_hinge": SquaredHinge()}
 _PENALTIES: dict[str, Penalty] = {"l1": L1(), "l2": L2()}
 
 
-class LinearSVC(ClassifierMixin, SparseCoefficients):  # type: ignore[misc]  # scikit-learn is untyped
+class LinearSVC(Classifier, SparseCoefficients):
     """Linear support vector classifier.
 
         minimise over w, b    1/2 |w|^2 + sum_i C_i l(y_i (<w, x_i> + b))
@@ -187,54 +179,29 @@ class LinearSVC(ClassifierMixin, SparseCoefficients):  # type: ignore[misc]  # s
             Factor on C of each row; weight 2 is the row twice, weight 0 its absence. A class of which all rows have
             weight 0 is absent.
         """
-        X, y, sample_weight = rows_in_memory(self, X, y, sample_weight)
-        if is_streamed(self, X):
-            return self._fit_source(X, y, sample_weight)
         return self._fit_from(X, y, sample_weight, self._last_fit())
-
-    @all_or_nothing
-    def _fit_source(self, X: Any, y: Labels | None, sample_weight: Vector | None) -> LinearSVC:
-        """Train on a source, or on arrays with the trainer of one."""
-        self._check_choices()
-        C, intercept = check_finite_cost(self.C), self._intercept()
-        if self.penalty != "l2" or self.multi_class != "ovr":
-            raise ParameterError(
-                f"a source is trained with penalty='l2' and multi_class='ovr', got penalty={self.penalty!r} and "
-                f"multi_class={self.multi_class!r}."
-            )
-
-        def specifications(classes: Labels, factors: Factors) -> list[Specification]:
-            tasks = _tasks_of(classes, together=False)
-            return [Specification(task, _LOSSES[self.loss], C, intercept, class_weight=factors) for task in tasks]
-
-        fit_classifier_on_source(self, X, y, sample_weight, specifications)
-        return self
 
     @all_or_nothing
     def _fit_from(
         self, X: Rows, y: Labels | None, sample_weight: Vector | None, start_model: LinearSVC | None
     ) -> LinearSVC:
         """Train from where `start_model` ended, if it has the same classes and features."""
-        check_not_streamed(self)
         self._check_choices()
         C, intercept = check_cost(self.C), self._intercept()
-        X = self._check_linear_input(X, reset=True)
-        y, labels = check_labels(y)
-        check_same_length(X, y)
-        weight = check_weights(sample_weight, len(y))
-        classes, factors = present_classes(self.class_weight, labels, y, weight)
-        loss, C = self._loss_and_cost(C, len(classes))
+        data = labelled_data(self, X, y, sample_weight, start_model)
+        loss, C = self._loss_and_cost(C, len(data.classes))
         penalty = _PENALTIES[self.penalty]
-        check_suited(self.solver, loss, penalty)
         specifications = [
-            Specification(task, loss, C, intercept, penalty=penalty, class_weight=factors)
-            for task in _tasks_of(classes, together=self.multi_class == "crammer_singer")
+            Specification(task, loss, C, intercept, penalty=penalty, class_weight=data.factors)
+            for task in _tasks_of(data.classes, together=self.multi_class == "crammer_singer")
         ]
-        start = starting_points(start_model, specifications, X, y, weight)
-        training = self._train(specifications, X, y, weight, solver=self._solver(loss), start=start)
-        self.classes_ = classes
+        solver = self._solver(specifications[0], is_streamed=data.is_streamed)
+        start = starting_points(start_model, specifications, data.X, data.y, data.weight)
+        training = self._train(specifications, data.X, data.y, data.weight, solver=solver, start=start)
+        self.classes_ = data.classes
+        self._carry(data.carried)
         self._store_points(training.points)
-        self._conclude(training, self._points())
+        self._conclude(training)
         return self
 
     def _check_choices(self) -> None:
@@ -250,6 +217,14 @@ class LinearSVC(ClassifierMixin, SparseCoefficients):  # type: ignore[misc]  # s
         if self.penalty == "l1" and check_cost(self.C) == np.inf:
             raise ParameterError(
                 "penalty='l1' needs a finite C, got C=inf. A large C such as 1e6 leaves as little slack."
+            )
+
+    def _check_streamable(self) -> None:
+        check_finite_cost(self.C)
+        if self.penalty != "l2" or self.multi_class != "ovr":
+            raise ParameterError(
+                f"a source is trained with penalty='l2' and multi_class='ovr', got penalty={self.penalty!r} and "
+                f"multi_class={self.multi_class!r}."
             )
 
     def _loss_and_cost(self, C: float, n_classes: int) -> tuple[Loss, float]:
@@ -268,10 +243,13 @@ class LinearSVC(ClassifierMixin, SparseCoefficients):  # type: ignore[misc]  # s
             )
         return CrammerSinger(n_classes), C
 
-    def _solver(self, loss: Loss) -> Solver:
+    def _solver(self, specification: Specification, *, is_streamed: bool) -> Solver:
         """The solver asked for; for all classes at once the one of that name that takes them."""
+        if is_streamed:
+            return trainer_of(self)
+        check_linear_name(self.solver, specification)
         settings = self._settings()
-        return for_all_classes(settings) if isinstance(loss, CrammerSinger) else settings
+        return that_takes(settings, specification) if isinstance(specification.loss, CrammerSinger) else settings
 
     def _tasks(self) -> list[Task]:
         # What was fitted, whatever `multi_class` says today: all classes together have several multipliers a row.

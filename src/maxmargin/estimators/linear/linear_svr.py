@@ -6,26 +6,18 @@ from os import PathLike
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from sklearn.base import RegressorMixin
 
 from maxmargin._types import Labels, Rows, Vector
-from maxmargin.estimators.fitting.machine import Training, all_or_nothing
+from maxmargin.estimators.fitting.machine import all_or_nothing
 from maxmargin.estimators.fitting.parameters import check_choice, check_dual, check_epsilon, check_finite_cost
+from maxmargin.estimators.fitting.sources import Regressor
 from maxmargin.estimators.fitting.starting import starting_points
-from maxmargin.estimators.fitting.streaming import (
-    as_source,
-    check_not_streamed,
-    is_streamed,
-    rows_in_memory,
-    train_on_source,
-)
-from maxmargin.estimators.fitting.validation import check_numbers, check_same_length, check_weights
+from maxmargin.estimators.fitting.streaming import numeric_data, trainer_of
 from maxmargin.estimators.linear.linear_machine import LinearMachine
 from maxmargin.losses import EpsilonInsensitive, SquaredEpsilonInsensitive
-from maxmargin.problems import Regression, Specification, is_source
-from maxmargin.problems.streamed import row_weights
+from maxmargin.problems import Regression, Specification
 from maxmargin.solvers import Solver
-from maxmargin.solvers.linear.suited import check_suited
+from maxmargin.solvers.registry import check_linear_name
 
 _LOSSES = {
     "epsilon_insensitive": EpsilonInsensitive,
@@ -33,7 +25,7 @@ _LOSSES = {
 }
 
 
-class LinearSVR(RegressorMixin, LinearMachine):  # type: ignore[misc]  # scikit-learn is untyped
+class LinearSVR(Regressor, LinearMachine):
     """Linear support vector regression.
 
         minimise over w, b    1/2 |w|^2 + sum_i C_i l(<w, x_i> + b - y_i)
@@ -105,45 +97,26 @@ class LinearSVR(RegressorMixin, LinearMachine):  # type: ignore[misc]  # scikit-
 
     def fit(self, X: Rows, y: Labels | None = None, sample_weight: Vector | None = None) -> LinearSVR:
         """Train on rows X with targets y, or on a source alone; `sample_weight` is a factor on C of each row."""
-        X, y, sample_weight = rows_in_memory(self, X, y, sample_weight)
-        if is_streamed(self, X):
-            return self._fit_source(X, y, sample_weight)
         return self._fit_from(X, y, sample_weight, self._last_fit())
-
-    @all_or_nothing
-    def _fit_source(self, X: Any, y: Labels | None, sample_weight: Vector | None) -> LinearSVR:
-        """Train on a source, or on arrays with the trainer of one."""
-        specification = self._specification()
-        if not is_source(X):
-            X, y = self._check_linear_input(X, reset=True), check_numbers(y)
-        source = as_source(self, X, y, sample_weight)
-        return self._store(train_on_source(self, source, [specification], row_weights(source)))
-
-    def _specification(self) -> Specification:
-        loss = _LOSSES[check_choice("loss", self.loss, _LOSSES)](check_epsilon(self.epsilon))
-        check_dual(self.dual)
-        check_suited(self.solver, loss)
-        return Specification(Regression(), loss, check_finite_cost(self.C), self._intercept())
-
-    def _store(self, training: Training) -> LinearSVR:
-        self._store_points(training.points)
-        self.coef_ = self.coef_[0]
-        self._conclude(training, self._points())
-        return self
 
     @all_or_nothing
     def _fit_from(
         self, X: Rows, y: Labels | None, sample_weight: Vector | None, start_model: LinearSVR | None
     ) -> LinearSVR:
         """Train from where `start_model` ended, if it has the same features."""
-        check_not_streamed(self)
-        specification = self._specification()
-        X = self._check_linear_input(X, reset=True)
-        y = check_numbers(y)
-        check_same_length(X, y)
-        weight = check_weights(sample_weight, len(y))
-        start = starting_points(start_model, [specification], X, y, weight)
-        return self._store(self._train([specification], X, y, weight, start=start))
+        check_dual(self.dual)
+        loss = _LOSSES[check_choice("loss", self.loss, _LOSSES)](check_epsilon(self.epsilon))
+        specifications = [Specification(Regression(), loss, check_finite_cost(self.C), self._intercept())]
+        check_linear_name(self.solver, specifications[0])
+        data = numeric_data(self, X, y, sample_weight, start_model)
+        solver = trainer_of(self) if data.is_streamed else self._settings()
+        start = starting_points(start_model, specifications, data.X, data.y, data.weight)
+        training = self._train(specifications, data.X, data.y, data.weight, solver=solver, start=start)
+        self._store_points(training.points)
+        self.coef_ = self.coef_[0]
+        self._carry(data.carried)
+        self._conclude(training)
+        return self
 
     def predict(self, X: Rows) -> Vector:
         """Predicted targets of rows, or of all rows of a source."""

@@ -10,17 +10,15 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from scipy.special import expit, log_expit, logsumexp
 
-from maxmargin._types import Labels, Matrix, Rows, Vector
+from maxmargin._types import Labels, Matrix, Rows
 from maxmargin.errors import ParameterError
-from maxmargin.estimators.fitting.machine import all_or_nothing
-from maxmargin.estimators.fitting.meeting_sources import block_by_block
-from maxmargin.estimators.fitting.parameters import check_dual, check_finite_cost, check_penalty
-from maxmargin.estimators.fitting.streaming import fit_classifier_on_source, is_streamed, rows_in_memory
-from maxmargin.estimators.fitting.weights import Factors
+from maxmargin.estimators.fitting.parameters import check_dual, check_penalty
+from maxmargin.estimators.fitting.sources import block_by_block
+from maxmargin.estimators.fitting.streaming import FitData
 from maxmargin.estimators.linear.linear_machine import SparseCoefficients
 from maxmargin.estimators.linear.softmax_regression import ProbabilityMachine
 from maxmargin.penalties import L1
-from maxmargin.problems import Specification
+from maxmargin.problems import Intercept, Specification
 from maxmargin.solvers import Solver
 
 
@@ -146,31 +144,6 @@ class LogisticRegression(ProbabilityMachine, SparseCoefficients):
         self.checkpoint = checkpoint
         self.device = device
 
-    def fit(self, X: Rows, y: Labels | None = None, sample_weight: Vector | None = None) -> ProbabilityMachine:
-        """Train on rows X with labels y, as `ProbabilityMachine.fit` does; or on a source of two classes alone."""
-        X, y, sample_weight = rows_in_memory(self, X, y, sample_weight)
-        if is_streamed(self, X):
-            return self._fit_source(X, y, sample_weight)
-        return super().fit(X, np.asarray(y), sample_weight)
-
-    @all_or_nothing
-    def _fit_source(self, X: Any, y: Labels | None, sample_weight: Vector | None) -> LogisticRegression:
-        """Train on a source, or on arrays with the trainer of one."""
-        self._check_choices()
-        C, intercept = check_finite_cost(self.C), self._intercept()
-
-        def specifications(classes: Labels, factors: Factors) -> list[Specification]:
-            if len(classes) > 2 or self.penalty == "l1" or self.l1_ratio == 1:
-                raise ParameterError(
-                    f"a source is trained for two classes and the L2 penalty, got {len(classes)} classes and "
-                    f"penalty={self.penalty!r}, l1_ratio={self.l1_ratio!r}. Where all rows fit in memory, "
-                    "`source.head(source.n_rows)` gives arrays, which have no such limit."
-                )
-            return [self._specification(classes.tolist(), C, intercept, factors)]
-
-        fit_classifier_on_source(self, X, y, sample_weight, specifications)
-        return self
-
     def _check_choices(self) -> None:
         if not (
             isinstance(self.penalty, str) and self.penalty == "deprecated"
@@ -186,16 +159,21 @@ class LogisticRegression(ProbabilityMachine, SparseCoefficients):
                 "solver='liblinear' penalises the intercept; say so with intercept='augmented' and solver='auto'."
             )
 
-    def _specification(self, classes: list[Any], C: float, intercept: Any, factors: Any) -> Specification:
-        specification = super()._specification(classes, C, intercept, factors)
-        if self.penalty != "l1" and self.l1_ratio != 1:
-            return specification
-        if self._is_softmax(len(classes)):
+    def _specification(self, data: FitData, C: float, intercept: Intercept) -> Specification:
+        is_sparse, n_classes = self.penalty == "l1" or self.l1_ratio == 1, len(data.classes)
+        if data.is_streamed and (n_classes > 2 or is_sparse):
             raise ParameterError(
-                f"the L1 penalty is for two classes here, got {len(classes)}. For more of them fit one model a class, "
+                f"a source is trained for two classes and the L2 penalty, got {n_classes} classes and "
+                f"penalty={self.penalty!r}, l1_ratio={self.l1_ratio!r}. Where all rows fit in memory, "
+                "`source.head(source.n_rows)` gives arrays, which have no such limit."
+            )
+        if is_sparse and self._is_softmax(n_classes):
+            raise ParameterError(
+                f"the L1 penalty is for two classes here, got {n_classes}. For more of them fit one model a class, "
                 "for example with sklearn.multiclass.OneVsRestClassifier, or use penalty='l2'."
             )
-        return replace(specification, penalty=L1())
+        specification = super()._specification(data, C, intercept)
+        return replace(specification, penalty=L1()) if is_sparse else specification
 
     def _is_softmax(self, n_classes: int) -> bool:
         return n_classes > 2

@@ -6,29 +6,31 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from scipy.special import expit, log_expit, log_softmax, softmax
-from sklearn.base import ClassifierMixin
 
 from maxmargin._types import Labels, Matrix, Rows, Vector
-from maxmargin.estimators.fitting.machine import Training, all_or_nothing
+from maxmargin.estimators.fitting.machine import all_or_nothing
 from maxmargin.estimators.fitting.parameters import check_finite_cost
+from maxmargin.estimators.fitting.sources import Classifier
 from maxmargin.estimators.fitting.starting import starting_points
-from maxmargin.estimators.fitting.validation import check_labels, check_same_length, check_weights
-from maxmargin.estimators.fitting.weights import present_classes
+from maxmargin.estimators.fitting.streaming import FitData, labelled_data, trainer_of
 from maxmargin.estimators.linear.linear_machine import LinearMachine
-from maxmargin.losses import Logistic, Softmax
-from maxmargin.problems import AllClasses, Pair, Solution, Specification, Task
+from maxmargin.losses import Logistic, Loss, Softmax
+from maxmargin.problems import AllClasses, Intercept, Pair, Specification, Task
 from maxmargin.solvers import Solver
-from maxmargin.solvers.linear.suited import check_suited
+from maxmargin.solvers.registry import check_linear_name
 
 
-class ProbabilityMachine(ClassifierMixin, LinearMachine):  # type: ignore[misc]  # scikit-learn is untyped
+class ProbabilityMachine(Classifier, LinearMachine):
     """Linear scores that are logarithms of probabilities: one problem for all classes together."""
 
     _peer_solvers: ClassVar[tuple[str, ...]] = ()
     """Names that mean "auto": scikit-learn's, of solvers that give the same answer."""
     classes_: Labels
+    # What other machines let the user choose.
+    stream: str | None = None
+    checkpoint: Any = None
 
-    def fit(self, X: Rows, y: Labels, sample_weight: Vector | None = None) -> ProbabilityMachine:
+    def fit(self, X: Rows, y: Labels | None = None, sample_weight: Vector | None = None) -> ProbabilityMachine:
         """Train on rows X with labels y.
 
         Parameters
@@ -45,22 +47,20 @@ class ProbabilityMachine(ClassifierMixin, LinearMachine):  # type: ignore[misc] 
 
     @all_or_nothing
     def _fit_from(
-        self, X: Rows, y: Labels, sample_weight: Vector | None, start_model: ProbabilityMachine | None
+        self, X: Rows, y: Labels | None, sample_weight: Vector | None, start_model: ProbabilityMachine | None
     ) -> ProbabilityMachine:
         """Train from where `start_model` ended, if it has the same classes and features."""
         self._check_choices()
         C, intercept = check_finite_cost(self.C), self._intercept()
-        X = self._check_linear_input(X, reset=True)
-        y, labels = check_labels(y)
-        check_same_length(X, y)
-        weight = check_weights(sample_weight, len(y))
-        classes, factors = present_classes(self.class_weight, labels, y, weight)
-        specification = self._specification(classes.tolist(), C, intercept, factors)
-        start = starting_points(start_model, [specification], X, y, weight)
-        training = self._train_from(start, specification, X, y, weight)
-        self.classes_ = classes
+        data = labelled_data(self, X, y, sample_weight, start_model)
+        specification = self._specification(data, C, intercept)
+        solver = self._solver(specification, is_streamed=data.is_streamed)
+        start = starting_points(start_model, [specification], data.X, data.y, data.weight)
+        training = self._train([specification], data.X, data.y, data.weight, solver=solver, start=start)
+        self.classes_ = data.classes
+        self._carry(data.carried)
         self._store_points(training.points)
-        self._conclude(training, self._points())
+        self._conclude(training)
         return self
 
     def _check_choices(self) -> None:
@@ -69,19 +69,19 @@ class ProbabilityMachine(ClassifierMixin, LinearMachine):  # type: ignore[misc] 
     def _is_softmax(self, n_classes: int) -> bool:
         return True
 
-    def _specification(self, classes: list[Any], C: float, intercept: Any, factors: Any) -> Specification:
-        if self._is_softmax(len(classes)):
-            return Specification(AllClasses(tuple(classes)), Softmax(len(classes)), C, intercept, class_weight=factors)
-        return Specification(Pair(*classes), Logistic(), C, intercept, class_weight=factors)
+    def _specification(self, data: FitData, C: float, intercept: Intercept) -> Specification:
+        classes = data.classes.tolist()
+        task: Task = AllClasses(tuple(classes)) if self._is_softmax(len(classes)) else Pair(*classes)
+        loss: Loss = Softmax(len(classes)) if self._is_softmax(len(classes)) else Logistic()
+        return Specification(task, loss, C, intercept, class_weight=data.factors)
 
-    def _train_from(
-        self, start: list[Solution | None], specification: Specification, X: Rows, y: Labels, weight: Vector | None
-    ) -> Training:
-        """Train with the solver asked for, if this loss can be given to it."""
-        check_suited(self.solver, specification.loss, specification.penalty, self._peer_solvers)
+    def _solver(self, specification: Specification, *, is_streamed: bool) -> Solver:
+        """The solver asked for, if this loss can be given to it."""
+        if is_streamed:
+            return trainer_of(self)
+        check_linear_name(self.solver, specification, self._peer_solvers)
         is_peer = isinstance(self.solver, str) and self.solver in self._peer_solvers
-        solver = self._settings("auto" if is_peer else None)
-        return self._train([specification], X, y, weight, solver=solver, start=start)
+        return self._settings("auto" if is_peer else None)
 
     def _tasks(self) -> list[Task]:
         classes = self.classes_.tolist()

@@ -1,4 +1,4 @@
-"""Parameters of decision trees: checked, and turned into numbers of rows and columns."""
+"""Parameters of decision trees: checked, and turned into the rules of growth."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from maxmargin._loops.trees.records import Rules
 from maxmargin.backends.threads import thread_count
 from maxmargin.errors import ParameterError
-from maxmargin.estimators.fitting.parameters import check_choice, check_seed
-from maxmargin.trees.fitting import GrowthSettings
+from maxmargin.estimators.fitting.parameters import check_choice
+from maxmargin.trees.fitting import CRITERIA
 
 _ELSEWHERE = {
     "absolute_error": "its best splits need medians of both sides",
@@ -20,37 +21,38 @@ _ELSEWHERE = {
 }
 
 
-def growth_settings(
-    model: Any, criteria: tuple[str, ...], n_rows: int, n_columns: int, weight: float
-) -> GrowthSettings:
-    """The settings of a tree for data with so many rows and columns, and so much weight."""
+def growth_rules(model: Any, criteria: tuple[str, ...], n_rows: int, n_columns: int) -> Rules:
+    """The rules for data with so many rows and columns; least weight and least gain as shares of those of all rows."""
     thread_count(model.n_jobs)
     if model.monotonic_cst is not None:
         raise ParameterError(
             f"monotonic_cst={model.monotonic_cst!r} is not available; give None. Check the predictions for "
             "the order that you need."
         )
-    check_number("ccp_alpha", model.ccp_alpha, 0.0)
-    min_samples_leaf = _rows("min_samples_leaf", model.min_samples_leaf, n_rows, least=1)
-    return GrowthSettings(
-        criterion=_criterion(model.criterion, criteria),
-        random=check_choice("splitter", model.splitter, ("best", "random")) == "random",
-        max_depth=None if model.max_depth is None else _whole("max_depth", model.max_depth, least=1),
+    _number("ccp_alpha", model.ccp_alpha, 0.0)
+    max_depth = check_whole("max_depth", model.max_depth, least=1)
+    return Rules(
+        criterion=CRITERIA[_criterion(model.criterion, criteria)],
+        max_depth=2**31 if max_depth is None else max_depth,
         min_samples_split=max(2, _rows("min_samples_split", model.min_samples_split, n_rows, least=2)),
-        min_samples_leaf=min_samples_leaf,
-        min_weight_leaf=check_number("min_weight_fraction_leaf", model.min_weight_fraction_leaf, 0.0, 0.5) * weight,
+        min_samples_leaf=_rows("min_samples_leaf", model.min_samples_leaf, n_rows, least=1),
+        min_weight_leaf=_number("min_weight_fraction_leaf", model.min_weight_fraction_leaf, 0.0, 0.5),
+        least_gain=_number("min_impurity_decrease", model.min_impurity_decrease, 0.0),
         max_features=_columns(model.max_features, n_columns),
-        max_leaf_nodes=None
-        if model.max_leaf_nodes is None
-        else _whole("max_leaf_nodes", model.max_leaf_nodes, least=2),
-        min_impurity_decrease=check_number("min_impurity_decrease", model.min_impurity_decrease, 0.0),
-        seed=check_seed(model.random_state),
-        n_jobs=model.n_jobs,
+        random=check_choice("splitter", model.splitter, ("best", "random")) == "random",
     )
 
 
-def check_number(name: str, value: Any, least: float, most: float = math.inf) -> float:
-    """A finite number within bounds."""
+def check_whole(name: str, value: Any, least: int) -> int | None:
+    """None, or a whole number."""
+    if value is None:
+        return None
+    if not _is_whole(value) or int(value) < least:
+        raise ParameterError(f"{name} must be None or a whole number of at least {least}, got {name}={value!r}.")
+    return int(value)
+
+
+def _number(name: str, value: Any, least: float, most: float = math.inf) -> float:
     if not isinstance(value, Real) or isinstance(value, (bool, np.bool_)) or not least <= float(value) <= most:
         bounds = f"at least {least:g}" if most == math.inf else f"from {least:g} to {most:g}"
         raise ParameterError(f"{name} must be a number, {bounds}, got {name}={value!r}.")
@@ -69,12 +71,6 @@ def _is_whole(value: Any) -> bool:
     return isinstance(value, Integral) and not isinstance(value, (bool, np.bool_))
 
 
-def _whole(name: str, value: Any, least: int) -> int:
-    if not _is_whole(value) or int(value) < least:
-        raise ParameterError(f"{name} must be None or a whole number of at least {least}, got {name}={value!r}.")
-    return int(value)
-
-
 def _rows(name: str, value: Any, n_rows: int, least: int) -> int:
     """A number of rows, or the share of them that is rounded up to one."""
     if _is_whole(value) and int(value) >= least:
@@ -88,7 +84,7 @@ def _rows(name: str, value: Any, n_rows: int, least: int) -> int:
 
 
 def _columns(value: Any, n_columns: int) -> int:
-    """How many columns are looked at in each node."""
+    """How many columns are drawn for each node."""
     if value is None:
         return n_columns
     if isinstance(value, str) and value in ("sqrt", "log2"):

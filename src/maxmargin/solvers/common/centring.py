@@ -19,7 +19,7 @@ from maxmargin._types import RowIndex, Rows, Vector
 from maxmargin.data.arrays import centred_rows
 from maxmargin.penalties import L1
 from maxmargin.problems import LinearProblem, Solution
-from maxmargin.solvers.sparse.l1_domain import into_domain
+from maxmargin.solvers.common.feasible import into_domain
 
 _LOOKED_AT, _FEWEST = 100_000, 20  # entries, and rows
 _FAR = 1e3  # times the spread: squares then lose six of their sixteen digits

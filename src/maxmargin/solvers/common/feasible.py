@@ -2,6 +2,11 @@
 
 An interior-point method, or any method that works in float32, ends near the box 0 <= alpha_i <= C_i and the balance
 sum_i beta_i = 0, not in them. A certificate needs a point that is in them: outside, the dual bounds nothing.
+
+The dual of the L1 penalty strength |w|_1 is finite only where |sum_i beta_i x_ij| <= strength for every column j.
+Multipliers taken from the slopes of the losses are near that cube. Scaling them by one number below 1 takes them into
+it: the domain of every conjugate holds 0 and is convex, and a balance sum_i beta_i = 0 survives. At the optimum the
+number is 1.
 """
 
 from __future__ import annotations
@@ -9,11 +14,14 @@ from __future__ import annotations
 import numpy as np
 
 from maxmargin._types import Vector
-from maxmargin.data import long_sum
+from maxmargin.data import as_double, long_sum
+from maxmargin.data.source import blocks
 from maxmargin.losses import DualBox
-from maxmargin.problems import Problem
+from maxmargin.penalties import L1
+from maxmargin.problems import LinearProblem, Problem
 
 _NEGLIGIBLE = 1e-9  # share of the box below which an interior point means zero, or its complement the bound
+_ROUNDINGS = 4.0
 
 
 def feasible(problem: Problem, alpha: Vector, box: DualBox) -> Vector:
@@ -64,3 +72,24 @@ def balanced(alpha: Vector, signs: Vector, box: DualBox) -> Vector:
         alpha += direction * room * (abs(surplus) / np.sum(room))
         alpha = np.clip(alpha, box.lower, box.upper)
     return alpha
+
+
+def scale_into_domain(largest: float, strength: float) -> float:
+    """Factor on the multipliers of a point with that largest |sum_i beta_i x_ij|."""
+    return 1.0 if largest <= strength else strength / largest
+
+
+def into_domain(problem: LinearProblem, alpha: Vector) -> Vector:
+    """Alpha scaled so that its sums over columns are in the cube whoever adds them, and in whatever order.
+
+    The sums are taken as the certificate takes them, and a few roundings of the numbers that went into them are left
+    as a margin: another machine that adds in another order must find them in the cube too.
+    """
+    assert isinstance(problem.penalty, L1)
+    beta = problem.coefficients(alpha)
+    size = np.zeros(problem.source.n_features)
+    for block in blocks(problem.source):
+        size += abs(as_double(block.X)).T @ np.abs(beta[block.span])
+    margin = _ROUNDINGS * np.finfo(float).eps * size
+    largest = float(np.max(np.abs(problem.weights_from(beta)) + margin, initial=0.0))
+    return alpha * scale_into_domain(largest, problem.penalty.strength)

@@ -35,14 +35,14 @@ import numpy as np
 from maxmargin.data.passes import Passes
 from maxmargin.kernels import Linear
 from maxmargin.losses import HardMargin
-from maxmargin.problems import KernelProblem, LinearProblem, Problem, Solution, Status
+from maxmargin.problems import KernelProblem, LinearProblem, Problem, ProblemKind, Solution, Status
 from maxmargin.solvers.common.polish import polish
-from maxmargin.solvers.common.solver import Solver
+from maxmargin.solvers.common.solver import Solver, is_quadratic
 from maxmargin.solvers.kernel.driver import KernelDriver
 from maxmargin.solvers.kernel.dual_variables import Variables
 from maxmargin.solvers.kernel.engine import KernelEngine
+from maxmargin.solvers.kernel.kernel_solver import KernelSolver, is_soft
 from maxmargin.solvers.kernel.many_rows import ManyRows
-from maxmargin.solvers.kernel.suited import checked_kernel_problem
 from maxmargin.solvers.kernel.values import with_shared_values
 from maxmargin.solvers.kernel.whole_matrix import WholeMatrix
 from maxmargin.solvers.linear.automatic import Automatic
@@ -58,7 +58,7 @@ _LINEAR_TOL = 1e-8
 
 
 @dataclass(frozen=True)
-class Blocks(Solver):
+class Blocks(KernelSolver):
     """Working sets with second-order pair steps; where they crawl on few rows, a reference solver ends the fit.
 
     memory
@@ -77,9 +77,13 @@ class Blocks(Solver):
     whole: int = _WHOLE
     name: ClassVar[str] = "blocks"
 
+    def takes(self, problem: ProblemKind) -> bool:
+        """Whether the dual is a quadratic program, and not that of a hard margin."""
+        return is_soft(problem)
+
     def solve(self, problem: Problem, start: Solution | None = None) -> Solution:
         """Solve from beta = 0, or from the coefficients of `start`."""
-        driver = self.driver(checked_kernel_problem(self.name, problem), start)
+        driver = self.driver(self.checked(problem), start)
         driver.patience = _patience(driver.problem, self.max_iter)
         driver.run_until_interrupted()
         if driver.status is not Status.STALLED or math.isinf(driver.patience):
@@ -118,7 +122,7 @@ class Blocks(Solver):
 
 
 @dataclass(frozen=True)
-class KernelAutomatic(Solver):
+class KernelAutomatic(KernelSolver):
     """The best solver for a kernel problem.
 
     memory
@@ -127,6 +131,10 @@ class KernelAutomatic(Solver):
 
     memory: int | None = None
     name: ClassVar[str] = "auto"
+
+    def takes(self, problem: ProblemKind) -> bool:
+        """Whether the dual is a quadratic program."""
+        return problem.kernel is not None and is_quadratic(problem.loss)
 
     def solve(self, problem: Problem, start: Solution | None = None) -> Solution:
         """Solve with the solver that suits."""

@@ -41,7 +41,7 @@ from maxmargin._types import RowIndex, Vector
 from maxmargin.errors import ParameterError
 from maxmargin.losses import DualBox, ResidualLoss
 from maxmargin.problems import KernelProblem, Solution
-from maxmargin.solvers.kernel.suited import is_definite
+from maxmargin.solvers.kernel.kernel_solver import is_definite
 
 _ROUNDOFF = float(np.finfo(np.float64).eps)
 _AWAY = 1e-6  # of a bound: how far from it a coefficient is that is not there by rounding

@@ -33,7 +33,7 @@ from maxmargin._types import Vector
 from maxmargin.backends.threads import one_blas_thread, thread_count
 from maxmargin.errors import ParameterError
 from maxmargin.losses import Squared
-from maxmargin.problems import History, KernelProblem, Problem, Solution, Status
+from maxmargin.problems import History, KernelProblem, Problem, ProblemKind, Solution, Status
 from maxmargin.solvers.common.solver import Solver
 from maxmargin.solvers.kernel.equations import KernelEquations, Values
 from maxmargin.solvers.kernel.factor import KernelFactor, NotPositiveError, NystroemFactor, TimeIsUpError
@@ -52,11 +52,25 @@ _SAFE = 0.5  # share of the tolerance at which to stop, because the certificate 
 _HAIR = 1e-12  # relative difference of primal values that says nothing
 
 
-def check_solvable(problem: Problem, name: str, *, interpolate: bool) -> KernelProblem:
-    """Refuse what is not least squares with a kernel."""
-    if not isinstance(problem, KernelProblem) or not (interpolate or isinstance(problem.loss, Squared)):
-        raise ParameterError(f"solver={name!r} is for the squared loss with a kernel, not for: {problem.objective}.")
-    return problem
+class KernelSquaresSolver(Solver):
+    """A solver of least squares with a kernel."""
+
+    interpolate: bool
+    """Whether the function goes through all targets, where the loss does not matter."""
+
+    def takes(self, problem: ProblemKind) -> bool:
+        """Whether it is least squares with a kernel."""
+        return problem.kernel is not None and (self.interpolate or isinstance(problem.loss, Squared))
+
+    def refusal(self, problem: ProblemKind) -> str:
+        """What it says to a problem that it does not take."""
+        return f"solver={self.name!r} is for the squared loss with a kernel, not for: {problem.objective}."
+
+    def checked(self, problem: Problem) -> KernelProblem:
+        """The problem, if the solver takes it."""
+        self.check(problem)
+        assert isinstance(problem, KernelProblem)
+        return problem
 
 
 def check_fits(n_rows: int, memory: int | None, name: str) -> None:
@@ -82,7 +96,7 @@ def solution_at(beta: Vector, equations: KernelEquations, status: Status, histor
 
 
 @dataclass(frozen=True)
-class KernelLeastSquares(Solver):
+class KernelLeastSquares(KernelSquaresSolver):
     """The equations of kernel least squares, solved until rounding stops it; `max_iter` bounds conjugate gradients.
 
     interpolate puts alpha = 0: the flattest function through all targets. memory, in bytes, is for the kernel matrix or
@@ -101,7 +115,7 @@ class KernelLeastSquares(Solver):
         if self.method not in get_args(Method):
             known = ", ".join(map(repr, get_args(Method)))
             raise ParameterError(f"method must be one of {known}, got method={self.method!r}.")
-        kernel_problem = check_solvable(problem, self.name, interpolate=self.interpolate)
+        kernel_problem = self.checked(problem)
         end = math.inf if self.max_seconds is None else time.perf_counter() + self.max_seconds
         method = self._method(problem.n_rows)
         rounds = Rounds(KernelEquations(kernel_problem, interpolate=self.interpolate), end)

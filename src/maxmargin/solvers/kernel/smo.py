@@ -44,14 +44,13 @@ from numpy.typing import NDArray
 from maxmargin._loops.kernel.pair_steps import pair_steps
 from maxmargin._types import RowIndex, Vector
 from maxmargin.backends.threads import StopFlag
-from maxmargin.errors import ParameterError
-from maxmargin.problems import KernelProblem, Problem, Solution
-from maxmargin.solvers.common.solver import Solver
+from maxmargin.losses import Squared
+from maxmargin.problems import KernelProblem, Problem, ProblemKind, Solution
 from maxmargin.solvers.kernel.driver import KernelDriver
 from maxmargin.solvers.kernel.dual_variables import Variables, box_with_maximum
 from maxmargin.solvers.kernel.engine import ActiveSet, EnginePace, Extremes, KernelWorkingSet
 from maxmargin.solvers.kernel.host import HostEngine, HostSet
-from maxmargin.solvers.kernel.suited import checked_kernel_problem
+from maxmargin.solvers.kernel.kernel_solver import KernelSolver, is_soft
 from maxmargin.solvers.kernel.values import KernelValues
 
 _CACHE_BYTES = 200_000_000  # as in LIBSVM
@@ -63,7 +62,7 @@ _LEAST_STEPS, _STEPS_A_ROW = 10_000, 10  # after which all slopes are formed afr
 
 
 @dataclass(frozen=True)
-class SMO(Solver):
+class SMO(KernelSolver):
     """Pair steps among all variables, with kernel rows from a cache.
 
     memory
@@ -78,14 +77,22 @@ class SMO(Solver):
     shrinking: bool = True
     name: ClassVar[str] = "smo"
 
+    def takes(self, problem: ProblemKind) -> bool:
+        """Whether the dual has multipliers that come to rest: those of squared errors never do."""
+        return is_soft(problem) and problem.nu is None and not isinstance(problem.loss, Squared)
+
+    def refusal(self, problem: ProblemKind) -> str:
+        """What does not suit."""
+        if problem.nu is None:
+            return super().refusal(problem)
+        return (
+            "solver='smo' is for machines with a cost C, not for those with nu (NuSVC, NuSVR, OneClassSVM). "
+            "Use solver='auto' for these."
+        )
+
     def solve(self, problem: Problem, start: Solution | None = None) -> Solution:
         """Solve from beta = 0, or from the coefficients of `start`."""
-        problem = checked_kernel_problem(self.name, problem)
-        if problem.nu is not None:
-            raise ParameterError(
-                "solver='smo' is for machines with a cost C, not for those with nu (NuSVC, NuSVR, OneClassSVM). "
-                "Use solver='auto' for these."
-            )
+        problem = self.checked(problem)
         box_with_maximum(self.name, problem)
         driver = self.driver(problem, start)
         driver.run_until_interrupted()

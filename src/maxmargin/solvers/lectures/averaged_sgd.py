@@ -35,16 +35,16 @@ from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
+from maxmargin._loops.lectures.stochastic import averaged_steps
 from maxmargin._types import RowIndex, Vector
 from maxmargin.backends.threads import StopFlag
 from maxmargin.errors import unknown_name
 from maxmargin.problems import LinearProblem, Problem, Solution
-from maxmargin.solvers.common.solver import Solver
-from maxmargin.solvers.lectures.visited import SLOPED, Descent, Point, checked, run
+from maxmargin.solvers.lectures.visited import StochasticDescent, VisitedPoint, VisitingSolver, run
 
 
 @dataclass(frozen=True)
-class AveragedSGD(Solver):
+class AveragedSGD(VisitingSolver):
     """SGD with an averaged iterate, for hinge, squared hinge, logistic and epsilon-insensitive loss, any intercept.
 
     average
@@ -63,7 +63,7 @@ class AveragedSGD(Solver):
 
     def solve(self, problem: Problem, start: Solution | None = None) -> Solution:
         """Descend from w = 0; a start is of no use, because the first step forgets it."""
-        linear = checked(problem, self.name, SLOPED)
+        linear = self.checked(problem)
         if self.average not in ("half", "all"):
             raise unknown_name("average", self.average, ("half", "all"))
         return run(self, linear, _Averaging(linear, whole=self.average == "all"), self.random_state)
@@ -77,7 +77,7 @@ class _Sums(NamedTuple):
     beta: Vector
 
 
-class _Averaging(Descent):
+class _Averaging(StochasticDescent):
     """SGD at work; here `vector` is theta."""
 
     def __init__(self, problem: LinearProblem, whole: bool):
@@ -91,20 +91,18 @@ class _Averaging(Descent):
     def _sums(self) -> _Sums:
         return _Sums(
             self.walk.step,
-            self.pace.strength * (self.harmonic * self.vector - self.late_vector),
-            self.pace.strength * (self.harmonic * self.visited - self.late_visited),
+            self.sizes.strength * (self.harmonic * self.vector - self.late_vector),
+            self.sizes.strength * (self.harmonic * self.visited - self.late_visited),
         )
 
     def visit(self, order: RowIndex, stop: StopFlag) -> None:
         """One step a row."""
-        from maxmargin._loops.lectures.stochastic import averaged_steps
-
         if self.walk.step >= self.next_mark:
             self.marks = [self.marks[-1], self._sums()]
             self.next_mark *= 2
         self.walk, self.harmonic = averaged_steps(
-            self.examples,
-            self.pace,
+            self.drawn,
+            self.sizes,
             order,
             self.walk,
             self.harmonic,
@@ -115,7 +113,7 @@ class _Averaging(Descent):
             stop,
         )
 
-    def point(self) -> Point:
+    def point(self) -> VisitedPoint:
         """The average since the older of the last two marks."""
         now, since = self._sums(), self.marks[0]
         steps = max(1, now.steps - since.steps)

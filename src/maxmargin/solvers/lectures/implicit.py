@@ -35,16 +35,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from maxmargin._loops.lectures.stochastic import implicit_steps
+from maxmargin._loops.loss_curve import QUADRATIC
 from maxmargin._types import RowIndex
 from maxmargin.backends.threads import StopFlag
-from maxmargin.losses import Hinge, SquaredHinge
-from maxmargin.problems import Problem, Solution
-from maxmargin.solvers.common.solver import Solver
-from maxmargin.solvers.lectures.visited import Descent, checked, run
+from maxmargin.problems import Problem, ProblemKind, Solution
+from maxmargin.solvers.common.solver import is_plain
+from maxmargin.solvers.lectures.visited import StochasticDescent, VisitingSolver, run
 
 
 @dataclass(frozen=True)
-class Implicit(Solver):
+class Implicit(VisitingSolver):
     """Implicit updates for linear problems with the hinge loss or its square, any intercept.
 
     random_state
@@ -56,17 +57,20 @@ class Implicit(Solver):
     random_state: int | None = 0
     name: ClassVar[str] = "implicit"
 
+    def takes(self, problem: ProblemKind) -> bool:
+        """Whether the implicit step on a margin has a closed form."""
+        curve = problem.loss.curve
+        return is_plain(problem) and curve is not None and curve.is_margin and curve.kind == QUADRATIC
+
     def solve(self, problem: Problem, start: Solution | None = None) -> Solution:
         """Descend from w = 0; a start is of no use, because the first steps are long enough to leave any."""
-        linear = checked(problem, self.name, (Hinge, SquaredHinge))
+        linear = self.checked(problem)
         return run(self, linear, _Implicit(linear), self.random_state)
 
 
-class _Implicit(Descent):
+class _Implicit(StochasticDescent):
     """Implicit updates at work."""
 
     def visit(self, order: RowIndex, stop: StopFlag) -> None:
         """One step a row."""
-        from maxmargin._loops.lectures.stochastic import implicit_steps
-
-        self.walk = implicit_steps(self.examples, self.pace, order, self.walk, self.vector, self.visited, stop)
+        self.walk = implicit_steps(self.drawn, self.sizes, order, self.walk, self.vector, self.visited, stop)

@@ -27,18 +27,16 @@ import numpy as np
 
 from maxmargin._loops.lectures.kernel_descent import DualTerms, descent_pass
 from maxmargin.backends.threads import StopFlag
-from maxmargin.errors import ParameterError
 from maxmargin.losses import DualBox
-from maxmargin.problems import KernelProblem, Problem, Solution
-from maxmargin.solvers.common.solver import Solver
+from maxmargin.problems import KernelProblem, Problem, ProblemKind, Solution
 from maxmargin.solvers.kernel.dual_variables import box_with_maximum
-from maxmargin.solvers.kernel.suited import checked_kernel_problem
+from maxmargin.solvers.kernel.kernel_solver import KernelSolver, is_soft
 from maxmargin.solvers.lectures.kernel_ascent import MATRIX_BYTES, KernelAscent, KernelPoint, own_terms
 from maxmargin.solvers.lectures.visited import generator
 
 
 @dataclass(frozen=True)
-class KernelDescent(Solver):
+class KernelDescent(KernelSolver):
     """Coordinate ascent on the dual of a kernel machine with a penalised intercept or none.
 
     random_state
@@ -53,14 +51,22 @@ class KernelDescent(Solver):
     matrix_bytes: int = MATRIX_BYTES
     name: ClassVar[str] = "dcd"
 
+    def takes(self, problem: ProblemKind) -> bool:
+        """Whether multipliers can move one at a time."""
+        return is_soft(problem) and problem.nu is None and not problem.intercept.is_free
+
+    def refusal(self, problem: ProblemKind) -> str:
+        """What does not suit."""
+        if problem.kernel is None or not problem.intercept.is_free:
+            return super().refusal(problem)
+        return (
+            "solver='dcd' moves one multiplier at a time, which a free intercept forbids: it asks for "
+            "sum_i alpha_i y_i = 0. Use intercept='augmented', which is the kernel k + 1, or solver='smo'."
+        )
+
     def solve(self, problem: Problem, start: Solution | None = None) -> Solution:
         """Ascend from the multipliers of `start`, clipped to their bounds, or from zero."""
-        if isinstance(problem, KernelProblem) and problem.intercept.is_free:
-            raise ParameterError(
-                "solver='dcd' moves one multiplier at a time, which a free intercept forbids: it asks for "
-                "sum_i alpha_i y_i = 0. Use intercept='augmented', which is the kernel k + 1, or solver='smo'."
-            )
-        problem = checked_kernel_problem(self.name, problem)
+        problem = self.checked(problem)
         box = box_with_maximum(self.name, problem)
         return CoordinateAscent(self, problem, box, start).climb()
 

@@ -36,9 +36,8 @@ from maxmargin._types import Matrix, RowIndex, Vector
 from maxmargin.backends.threads import raise_if_interrupted
 from maxmargin.errors import ParameterError
 from maxmargin.problems import History, Problem, Solution, Status
-from maxmargin.solvers.common.solver import Solver
 from maxmargin.solvers.kernel.equations import KernelEquations
-from maxmargin.solvers.kernel.least_squares import blas_threads, check_fits, check_solvable, solution_at
+from maxmargin.solvers.kernel.least_squares import KernelSquaresSolver, blas_threads, check_fits, solution_at
 
 _BOUND_ROUNDS = 10
 _TILE = 1024
@@ -48,7 +47,7 @@ _SAFE = 0.5  # share of the tolerance at which to stop, because the certificate 
 
 
 @dataclass(frozen=True)
-class _GradientUpdate(Solver):
+class _GradientUpdate(KernelSquaresSolver):
     """What the two updates share; `max_iter` counts passes over all coefficients.
 
     learning_rate is eta, None for the one chosen above. interpolate puts alpha = 0. memory, in bytes, is for the kernel
@@ -65,7 +64,7 @@ class _GradientUpdate(Solver):
 
     def solve(self, problem: Problem, start: Solution | None = None) -> Solution:
         """Update until the gap and the violation are within the tolerance, from beta = 0 or from `start`."""
-        kernel_problem = check_solvable(problem, self.name, interpolate=self.interpolate)
+        kernel_problem = self.checked(problem)
         check_fits(problem.n_rows, self.memory, self.name)
         end = math.inf if self.max_seconds is None else time.perf_counter() + self.max_seconds
         equations = KernelEquations(kernel_problem, interpolate=self.interpolate)

@@ -38,12 +38,12 @@ from numpy.typing import NDArray
 from maxmargin._types import RowIndex, Vector
 from maxmargin.data import ArraySource
 from maxmargin.errors import ParameterError
-from maxmargin.losses import DualBox
-from maxmargin.problems import History, KernelProblem, Problem, Solution, Status
+from maxmargin.losses import DualBox, Squared
+from maxmargin.problems import History, KernelProblem, Problem, ProblemKind, Solution, Status
 from maxmargin.problems.solution import listening
 from maxmargin.solvers.common.feasible import feasible
 from maxmargin.solvers.common.solver import Solver
-from maxmargin.solvers.kernel.suited import checked_kernel_problem, is_definite
+from maxmargin.solvers.kernel.kernel_solver import KernelSolver, is_definite, is_soft
 from maxmargin.solvers.lectures.kernel_ascent import KernelPoint, own_terms
 from maxmargin.solvers.registry import solver_named
 
@@ -52,7 +52,7 @@ _ROUNDING = 1e-10  # of the largest slope: what is off by less is not off
 
 
 @dataclass(frozen=True)
-class Osuna(Solver):
+class Osuna(KernelSolver):
     """Working-set training: hinge and epsilon-insensitive loss, also squared, with any intercept.
 
     inner
@@ -67,9 +67,13 @@ class Osuna(Solver):
     joining: int | None = 400
     name: ClassVar[str] = "osuna"
 
+    def takes(self, problem: ProblemKind) -> bool:
+        """Whether the dual has multipliers that come to rest: those of squared errors never do."""
+        return is_soft(problem) and problem.nu is None and not isinstance(problem.loss, Squared)
+
     def solve(self, problem: Problem, start: Solution | None = None) -> Solution:
         """Begin with the rows that have multipliers in `start`, or with none."""
-        problem = checked_kernel_problem(self.name, problem)
+        problem = self.checked(problem)
         if self.joining is not None and (not isinstance(self.joining, Integral) or self.joining < 2):
             raise ParameterError(
                 f"joining must be None or a number of rows, at least 2, got {self.joining!r}. Try 400."

@@ -35,21 +35,22 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from maxmargin._loops.lectures.pairs import DualRows, pair_sweep
+from maxmargin._loops.loss_curve import QUADRATIC
 from maxmargin._types import RowIndex, Vector
 from maxmargin.backends.threads import StopFlag, run_until_interrupted
-from maxmargin.errors import ParameterError
-from maxmargin.losses import DualBox, Hinge, SquaredHinge
-from maxmargin.problems import History, LinearProblem, Problem, Solution, Status, best_intercept
+from maxmargin.losses import DualBox
+from maxmargin.problems import History, LinearProblem, Problem, ProblemKind, Solution, Status, best_intercept
 from maxmargin.solvers.common.feasible import balanced, feasible
-from maxmargin.solvers.common.solver import Solver
-from maxmargin.solvers.lectures.visited import checked, generator, pieces, primal_value, row_squares
+from maxmargin.solvers.common.solver import is_plain, takes_another_intercept
+from maxmargin.solvers.lectures.visited import VisitingSolver, generator, pieces, primal_value, row_squares
 
 _PASSES = 1000
 _FEWEST, _MOST = 5, 50  # sweeps a round
 
 
 @dataclass(frozen=True)
-class Pairs(Solver):
+class Pairs(VisitingSolver):
     """Pairs of multipliers for linear problems with a free intercept: hinge and squared hinge.
 
     random_state
@@ -61,19 +62,30 @@ class Pairs(Solver):
     random_state: int | None = 0
     name: ClassVar[str] = "pairs"
 
+    def takes(self, problem: ProblemKind) -> bool:
+        """Whether the multipliers of margins, from 0 on, are tied by a free intercept."""
+        curve = problem.loss.curve
+        if not is_plain(problem) or curve is None or not problem.intercept.is_free:
+            return False
+        return curve.is_margin and curve.kind == QUADRATIC and curve.high == curve.tube == 0.0
+
+    def refusal(self, problem: ProblemKind) -> str:
+        """What does not suit; where it is the intercept, what would help."""
+        if not takes_another_intercept(self, problem):
+            return super().refusal(problem)
+        return (
+            f"solver='pairs' is for the free intercept, not for: {problem.objective}. "
+            "Without it the multipliers can move one at a time; use solver='dcd'."
+        )
+
     def solve(self, problem: Problem, start: Solution | None = None) -> Solution:
         """Ascend from the multipliers of `start`, made feasible, or from zero."""
-        linear = checked(problem, self.name, (Hinge, SquaredHinge))
-        if not linear.intercept.is_free:
-            raise ParameterError(
-                f"solver='pairs' is for the free intercept, not for: {linear.objective}. "
-                "Without it the multipliers can move one at a time; use solver='dcd'."
-            )
+        linear = self.checked(problem)
         box = linear.loss.dual_box(linear.costs)
         assert box is not None
         history = History()
-        ascent = _Ascent(self, linear, box, history)
-        at = _look(linear, box, np.zeros(linear.n_rows) if start is None else feasible(linear, start.alpha, box))
+        ascent = _PairSweeps(self, linear, box, history)
+        at = _evaluate(linear, box, np.zeros(linear.n_rows) if start is None else feasible(linear, start.alpha, box))
         status = Status.BUDGET
         try:
             while True:
@@ -83,12 +95,12 @@ class Pairs(Solver):
                 if status is not Status.BUDGET or ascent.is_over():
                     break
                 _, interrupted = run_until_interrupted(partial(ascent.climb, at))
-                before, at = at, _look(linear, box, ascent.alpha)
+                before, at = at, _evaluate(linear, box, ascent.alpha)
                 if interrupted:
                     status = Status.INTERRUPTED
                 elif not ascent.is_over() and at.dual <= before.dual and at.violation >= before.violation:
                     status = Status.STALLED
-        except KeyboardInterrupt:  # during a look: the point before it stays
+        except KeyboardInterrupt:  # during an evaluation: the point before it stays
             status = Status.INTERRUPTED
         passes = ascent.visits / linear.n_rows
         return Solution(at.alpha, at.weights, None, status, history, self.name, passes, history.elapsed)
@@ -110,14 +122,14 @@ class _Round(NamedTuple):
         return self.primal - self.dual <= tol * abs(self.primal) and self.violation <= tol
 
 
-def _look(problem: LinearProblem, box: DualBox, alpha: Vector) -> _Round:
+def _evaluate(problem: LinearProblem, box: DualBox, alpha: Vector) -> _Round:
     """Form w and the scores afresh, in two passes; the sum of alpha_i y_i loses the rounding of many steps."""
     y = problem.targets
     alpha = balanced(alpha, y, box)
     w = problem.weights_from(y * alpha)
     f = problem.scores(w)
     b = float(np.asarray(best_intercept(problem.loss, f, y, problem.costs)))
-    pull = y * (1.0 - box.diagonal * alpha) - f
+    pull = y * (box.linear - box.diagonal * alpha) - f
     rises = np.where(y > 0.0, alpha < box.upper, alpha > 0.0)
     falls = np.where(y > 0.0, alpha > 0.0, alpha < box.upper)
     highest, lowest = np.max(pull[rises], initial=-np.inf), np.min(pull[falls], initial=np.inf)
@@ -127,21 +139,19 @@ def _look(problem: LinearProblem, box: DualBox, alpha: Vector) -> _Round:
         pull=pull,
         active=np.flatnonzero((rises & (pull > lowest)) | (falls & (pull < highest))),
         primal=primal_value(problem, w, f, b),
-        dual=float(np.sum(alpha) - 0.5 * (w @ w) - 0.5 * box.diagonal @ np.square(alpha)),
+        dual=float(box.linear @ alpha - 0.5 * (w @ w) - 0.5 * box.diagonal @ np.square(alpha)),
         violation=float(np.max(problem.loss.score_violation(f + b, -y * alpha / problem.costs, y))),
     )
 
 
-class _Ascent:
+class _PairSweeps:
     """Sweeps of compiled steps, and the vectors they change."""
 
     alpha: Vector
 
     def __init__(self, solver: Pairs, problem: LinearProblem, box: DualBox, history: History):
-        from maxmargin._loops.lectures.pairs import DualRows  # compiled code is loaded when it is needed
-
         rows, squares = problem.source.loop_rows, row_squares(problem)
-        self.dual = DualRows(rows, problem.targets, squares, box.upper, box.diagonal)
+        self.dual = DualRows(rows, problem.targets, squares, box.upper, box.diagonal, problem.curve.aim)
         self.room_for_row = np.zeros(problem.source.n_features)
         self.problem, self.history, self.visits = problem, history, 0
         self.rng = generator(solver.random_state)
@@ -153,9 +163,7 @@ class _Ascent:
         return self.visits >= self.max_visits or self.history.elapsed > self.max_seconds
 
     def climb(self, at: _Round, stop: StopFlag) -> None:
-        """From the given point, as many sweeps as cost about what a look costs: the visits of two passes."""
-        from maxmargin._loops.lectures.pairs import pair_sweep
-
+        """From the given point, as many sweeps as cost about what an evaluation costs: the visits of two passes."""
         self.alpha, w, pull = at.alpha.copy(), at.weights.copy(), at.pull.copy()
         sweeps = 2 * self.problem.n_rows // max(1, len(at.active))
         for _ in range(min(max(sweeps, _FEWEST), _MOST)):

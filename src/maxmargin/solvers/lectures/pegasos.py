@@ -15,10 +15,13 @@ With costs C_i of their own, lambda = 1 / sum_i C_i, and row i is drawn with pro
 stays as it is, and so does its guarantee, in which the longest step counts. An epoch draws without putting back
 (`visited.draws`). With `batch` rows a step, the mean of their terms takes the place of the one.
 
-The optimum lies in the ball. There w = sum_i alpha_i y_i x_i and alpha_i = -C_i l'(z_i) with z_i = y_i f_i, hence
-|w|^2 = sum_i C_i (-l'(z_i)) z_i, and -l'(z) z is at most 1 for the hinge, 1/2 for the squared hinge and 0.28 for the
-logistic loss. For the tube |w|^2 <= sum_i C_i max(0, |y_i| - epsilon). A free intercept drops out of the sum; an
-augmented one is part of w here and in the ball.
+The optimum lies in the ball, whose radius is that of the hinge. For any loss w = sum_i beta_i x_i there, with
+beta_i = -C_i v_i and v_i f_i = l(f_i) + l*(v_i), so that
+
+    |w|^2 = sum_i beta_i f_i <= -sum_i C_i l*(v_i) <= sum_i C_i l(0),
+
+because l is never negative and l(0) is the largest -l*(v). A free intercept drops out of the sum; an augmented one is
+part of w here and in the ball.
 
 Unwound, and without the projection, w after t steps is 1 / (lambda t) times the sum of y_i x_i over the draws that fell
 short of the margin: alpha_i is C_i times the share of its visits at which row i did. This is the dual point; see
@@ -36,17 +39,16 @@ from typing import ClassVar
 
 import numpy as np
 
+from maxmargin._loops.lectures.stochastic import pegasos_steps
 from maxmargin._types import RowIndex
 from maxmargin.backends.threads import StopFlag
 from maxmargin.errors import ParameterError
-from maxmargin.losses import MarginLoss
 from maxmargin.problems import LinearProblem, Problem, Solution
-from maxmargin.solvers.common.solver import Solver
-from maxmargin.solvers.lectures.visited import SLOPED, Descent, checked, run
+from maxmargin.solvers.lectures.visited import StochasticDescent, VisitingSolver, run
 
 
 @dataclass(frozen=True)
-class Pegasos(Solver):
+class Pegasos(VisitingSolver):
     """Pegasos for linear problems: hinge, squared hinge, logistic and epsilon-insensitive loss, any intercept.
 
     projection
@@ -67,7 +69,7 @@ class Pegasos(Solver):
 
     def solve(self, problem: Problem, start: Solution | None = None) -> Solution:
         """Descend from w = 0; a start is of no use, because the first step multiplies it by 1 - eta lambda = 0."""
-        linear = checked(problem, self.name, SLOPED)
+        linear = self.checked(problem)
         if not isinstance(self.batch, Integral) or self.batch < 1:
             raise ParameterError(f"batch must be a number of rows, at least 1, got batch={self.batch!r}.")
         batch = min(int(self.batch), linear.n_rows)
@@ -77,13 +79,10 @@ class Pegasos(Solver):
 
 def _radius(problem: LinearProblem) -> float:
     """Of a ball in which the optimum lies."""
-    if isinstance(problem.loss, MarginLoss):
-        return math.sqrt(np.sum(problem.costs))
-    epsilon = getattr(problem.loss, "epsilon", 0.0)
-    return math.sqrt(problem.costs @ np.maximum(0.0, np.abs(problem.targets) - epsilon))
+    return math.sqrt(problem.costs @ problem.loss.score_value(np.zeros(problem.n_rows), problem.targets))
 
 
-class _Pegasos(Descent):
+class _Pegasos(StochasticDescent):
     """Pegasos at work."""
 
     def __init__(self, problem: LinearProblem, radius: float, batch: int):
@@ -93,11 +92,9 @@ class _Pegasos(Descent):
 
     def visit(self, order: RowIndex, stop: StopFlag) -> None:
         """One step a batch."""
-        from maxmargin._loops.lectures.stochastic import pegasos_steps
-
         self.walk = pegasos_steps(
-            self.examples,
-            self.pace,
+            self.drawn,
+            self.sizes,
             self.radius,
             self.batch,
             order,

@@ -38,10 +38,9 @@ import numpy as np
 from maxmargin._loops.lectures.smo_simple import PairRows, simple_pass
 from maxmargin.backends.threads import StopFlag
 from maxmargin.errors import ParameterError
-from maxmargin.losses import DualBox
-from maxmargin.problems import KernelProblem, Problem, Solution
-from maxmargin.solvers.common.solver import Solver
-from maxmargin.solvers.kernel.suited import checked_kernel_problem
+from maxmargin.losses import DualBox, Hinge
+from maxmargin.problems import KernelProblem, Problem, ProblemKind, Solution
+from maxmargin.solvers.kernel.kernel_solver import KernelSolver
 from maxmargin.solvers.lectures.kernel_ascent import MATRIX_BYTES, KernelAscent, KernelPoint
 from maxmargin.solvers.lectures.visited import generator
 
@@ -50,7 +49,7 @@ _TIGHTEST = 1e-15  # margins are near 1, and their rounding is above this
 
 
 @dataclass(frozen=True)
-class SimpleSMO(Solver):
+class SimpleSMO(KernelSolver):
     """Pairs with a random partner: the hinge with a free intercept.
 
     max_passes_without_change
@@ -69,6 +68,11 @@ class SimpleSMO(Solver):
     matrix_bytes: int = MATRIX_BYTES
     name: ClassVar[str] = "smo-simple"
 
+    def takes(self, problem: ProblemKind) -> bool:
+        """Whether it is the machine of the listing."""
+        is_machine = problem.kernel is not None and problem.nu is None and problem.intercept.is_free
+        return is_machine and isinstance(problem.loss, Hinge)
+
     def solve(self, problem: Problem, start: Solution | None = None) -> Solution:
         """Ascend from the multipliers of `start`, made feasible, or from zero."""
         most = self.max_passes_without_change
@@ -76,7 +80,7 @@ class SimpleSMO(Solver):
             raise ParameterError(
                 f"max_passes_without_change must be a number of passes, at least 1, got {most!r}. Try 1000."
             )
-        problem = checked_kernel_problem(self.name, problem)
+        problem = self.checked(problem)
         box = problem.loss.dual_box(problem.costs)
         assert box is not None
         return PairListing(self, problem, box, start).climb()

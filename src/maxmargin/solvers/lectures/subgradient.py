@@ -33,14 +33,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from maxmargin.losses import SquaredHinge
 from maxmargin.problems import History, LinearProblem, Problem, Solution, Status
-from maxmargin.solvers.common.solver import Solver
 from maxmargin.solvers.lectures.visited import (
-    SLOPED,
     Best,
-    Point,
-    checked,
+    VisitedPoint,
+    VisitingSolver,
     intercept_of,
     into_domain,
     primal_value,
@@ -52,7 +49,7 @@ _STEPS = 1000
 
 
 @dataclass(frozen=True)
-class Subgradient(Solver):
+class Subgradient(VisitingSolver):
     """Subgradient descent: hinge, squared hinge, logistic and epsilon-insensitive loss, any intercept.
 
     max_iter is a number of steps, 1000 when None; a step passes over the rows twice. The best iterate is kept, since a
@@ -63,7 +60,7 @@ class Subgradient(Solver):
 
     def solve(self, problem: Problem, start: Solution | None = None) -> Solution:
         """Descend from w = 0; a start is of no use, because the first step, with eta = 1, forgets it."""
-        linear = checked(problem, self.name, SLOPED)
+        linear = self.checked(problem)
         history, best = History(), Best(linear)
         status, passes = Status.BUDGET, 0
         limit = np.inf if self.max_seconds is None else self.max_seconds
@@ -72,7 +69,7 @@ class Subgradient(Solver):
         try:
             for t in range(1, 1 + (_STEPS if self.max_iter is None else self.max_iter)):
                 free = linear.intercept.is_free
-                point = Point(w, None if free else linear.intercept.scale**2 * math.fsum(beta), beta)
+                point = VisitedPoint(w, None if free else linear.intercept.scale**2 * math.fsum(beta), beta)
                 f = linear.scores(w)
                 b = intercept_of(linear, point, f)
                 slopes = slopes_at(linear, f, b)
@@ -96,7 +93,7 @@ class Subgradient(Solver):
 
 def _delay(problem: LinearProblem) -> float:
     """How much later the steps begin for a loss whose slope has no bound: 2 / delay is 1 / curvature."""
-    if not isinstance(problem.loss, SquaredHinge):
+    if problem.curve.is_bounded:
         return 0.0
     constant = 0.0 if problem.intercept.is_free else problem.intercept.scale**2
-    return 2.0 * float(2.0 * problem.costs @ (row_squares(problem) + constant))
+    return 2.0 * float(problem.costs @ (row_squares(problem) + constant)) / problem.curve.ridge

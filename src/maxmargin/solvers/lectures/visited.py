@@ -1,4 +1,4 @@
-"""What the solvers that look for w by visiting rows share: draws, dual points, the best so far, and the run.
+"""What the solvers that visit one row after the other share: draws, dual points, the best so far, and the run.
 
     minimise over w, b   P(w, b) = 1/2 |w|^2 + 1/2 (b / s)^2 + sum_i C_i l_{y_i}(<w, x_i> + b)
 
@@ -21,42 +21,51 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from dataclasses import dataclass
 from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
 
+from maxmargin._loops.lectures.stochastic import DrawnRows, StepSizes, Walk
 from maxmargin._types import RowIndex, Vector
 from maxmargin.backends.threads import StopFlag, run_until_interrupted
 from maxmargin.certificates import assess
 from maxmargin.data import squared_norms
 from maxmargin.data.source import blocks
 from maxmargin.errors import ParameterError
-from maxmargin.losses import DualBox, EpsilonInsensitive, Hinge, Logistic, Loss, MarginLoss, SquaredHinge
-from maxmargin.penalties import L2
-from maxmargin.problems import History, LinearProblem, Problem, Solution, Status, best_intercept
+from maxmargin.problems import History, LinearProblem, Problem, ProblemKind, Solution, Status, best_intercept
 from maxmargin.solvers.common.feasible import balanced
-from maxmargin.solvers.common.solver import Solver
-
-SLOPED: tuple[type[Loss], ...] = (Hinge, SquaredHinge, Logistic, EpsilonInsensitive)
-"""Losses whose slopes the compiled loops know, in the order of their codes there."""
+from maxmargin.solvers.common.solver import Solver, is_plain, losses_of
 
 _EPOCHS = 100
 _PIECE = 1 << 20  # entries of rows between two looks at the clock: some milliseconds
 _VISIT = 32  # entries whose time a visit of the shortest row takes, with the choice of its partner
 
 
-def checked(problem: Problem, solver: str, losses: tuple[type[Loss], ...]) -> LinearProblem:
-    """The problem, if it is linear, has the penalty 1/2 |w|^2 and one of the losses."""
-    if not isinstance(problem, LinearProblem) or problem.penalty != L2():
-        raise ParameterError(
-            f"solver={solver!r} is for linear problems with the penalty 1/2 |w|^2, not for: {problem.objective}."
-        )
-    if not isinstance(problem.loss, losses):
-        known = ", ".join(loss.name for loss in losses)
-        raise ParameterError(f"solver={solver!r} cannot do the {problem.loss.name} loss. It can do: {known}.")
-    return problem
+@dataclass(frozen=True)
+class VisitingSolver(Solver):
+    """A solver of linear problems with the penalty 1/2 |w|^2 that visits one row, or a few, after the other."""
+
+    def takes(self, problem: ProblemKind) -> bool:
+        """Whether slopes tell the way: those of a regression with no bound would throw w ever further out."""
+        curve = problem.loss.curve
+        return is_plain(problem) and curve is not None and (curve.is_margin or curve.is_bounded)
+
+    def refusal(self, problem: ProblemKind) -> str:
+        """What does not suit: kernel or penalty, or the loss."""
+        if not is_plain(problem):
+            what = f"linear problems with the penalty 1/2 |w|^2, not for: {problem.objective}."
+            return f"solver={self.name!r} is for {what}"
+        known = ", ".join(losses_of(self, problem))
+        return f"solver={self.name!r} cannot do the {problem.loss.name} loss. It can do: {known}."
+
+    def checked(self, problem: Problem) -> LinearProblem:
+        """The problem, if the solver takes it."""
+        self.check(problem)
+        assert isinstance(problem, LinearProblem)
+        return problem
 
 
 def row_squares(problem: LinearProblem) -> Vector:
@@ -91,7 +100,7 @@ def pieces(problem: LinearProblem, order: RowIndex, multiple: int = 1) -> Iterat
     return (order[top : top + length] for top in range(0, len(order), length))
 
 
-class Point(NamedTuple):
+class VisitedPoint(NamedTuple):
     """Weights, intercept (None asks for the best one) and the coefficients of the rows."""
 
     weights: Vector
@@ -99,7 +108,7 @@ class Point(NamedTuple):
     beta: Vector
 
 
-def intercept_of(problem: LinearProblem, point: Point, f: Vector) -> float:
+def intercept_of(problem: LinearProblem, point: VisitedPoint, f: Vector) -> float:
     """The intercept of a point with scores f."""
     if point.bias is not None:
         return point.bias
@@ -132,7 +141,7 @@ def primal_value(problem: LinearProblem, weights: Vector, f: Vector, b: float) -
 def into_domain(problem: LinearProblem, beta: Vector) -> Vector:
     """Multipliers of the coefficients, clipped to the box of the dual and balanced for a free intercept."""
     C = problem.costs
-    box = problem.loss.dual_box(C) or DualBox.interval(np.zeros_like(C), C)  # the logistic loss has bounds alone
+    box = problem.loss.domain(C)
     alpha = np.clip(problem.loss.multipliers(beta, problem.targets), box.lower, box.upper)
     return balanced(alpha, problem.coefficients(np.ones_like(alpha)), box) if problem.intercept.is_free else alpha
 
@@ -152,7 +161,8 @@ def best_multiple(problem: LinearProblem, alpha: Vector, combination: Vector) ->
         return alpha, dual
     quadratic = square + float(box.diagonal @ np.square(alpha))
     linear = dual + 0.5 * quadratic
-    limit = 1.0 if np.all(np.isfinite(box.upper)) else np.inf
+    ends = np.concatenate([box.lower, box.upper])
+    limit = 1.0 if np.any(np.isfinite(ends) & (ends != 0.0)) else np.inf
     c = min(max(linear / quadratic, 0.0), limit) if quadratic > 0.0 else 1.0
     return c * alpha, c * linear - 0.5 * c**2 * quadratic
 
@@ -167,7 +177,7 @@ class Best:
         self.alpha = np.zeros(problem.n_rows)
         self.primal, self.dual = np.inf, -np.inf
 
-    def offer_weights(self, point: Point, primal: float) -> None:
+    def offer_weights(self, point: VisitedPoint, primal: float) -> None:
         """Keep the weights if they are better."""
         if primal < self.primal:
             self.weights, self.bias, self.primal = point.weights, point.bias, primal
@@ -180,8 +190,8 @@ class Best:
         if dual > self.dual:
             self.alpha, self.dual = alpha, dual
 
-    def look_at(self, point: Point) -> float:
-        """Look at weights and at both dual points they give, in three passes; returns the intercept."""
+    def evaluate(self, point: VisitedPoint) -> float:
+        """Evaluate weights and both dual points they give, in three passes; returns the intercept."""
         f = self.problem.scores(point.weights)
         b = intercept_of(self.problem, point, f)
         self.offer_weights(point, primal_value(self.problem, point.weights, f, b))
@@ -190,7 +200,7 @@ class Best:
         return b
 
     def is_within(self, tol: float) -> bool:
-        """Whether the gap and, looked at only then, the KKT violation are within the tolerance."""
+        """Whether the gap and, computed only then, the KKT violation are within the tolerance."""
         if self.primal - self.dual > tol * abs(self.primal):
             return False
         return assess(self.problem, self.alpha, self.weights, self.bias).kkt_violation <= tol
@@ -200,28 +210,19 @@ class Best:
         return Solution(self.alpha, self.weights, self.bias, status, history, solver.name, passes, history.elapsed)
 
 
-class Descent(ABC):
+class StochasticDescent(ABC):
     """A stochastic solver at work: w = scale * vector and beta = scale * visited, as in `stochastic`."""
 
     def __init__(self, problem: LinearProblem):
-        from maxmargin._loops.lectures.stochastic import (
-            Examples,
-            Pace,
-            Walk,
-        )  # compiled code is loaded when it is needed
-
-        code = next(code for code, loss in enumerate(SLOPED) if isinstance(problem.loss, loss))
-        epsilon = float(getattr(problem.loss, "epsilon", 0.0))
-        squares = row_squares(problem)
-        self.examples = Examples(problem.source.loop_rows, problem.targets, squares, code, epsilon)
-
+        squares, curve = row_squares(problem), problem.curve
+        self.drawn = DrawnRows(problem.source.loop_rows, problem.targets, squares, curve)
         self.free = problem.intercept.is_free
         strength, delay = float(np.sum(problem.costs)), 0.0
         constant = 0.0 if self.free else problem.intercept.scale**2
-        if isinstance(problem.loss, SquaredHinge):
+        if not curve.is_bounded:
             # The slope of this loss has no bound: steps above 1 / curvature would throw w further out each time.
-            delay = 2.0 * strength * (float(np.max(squares)) + (1.0 if self.free else constant))
-        self.pace = Pace(strength, delay, constant, _unit_of_scores(problem) if self.free else 0.0)
+            delay = strength / curve.ridge * (float(np.max(squares)) + (1.0 if self.free else constant))
+        self.sizes = StepSizes(strength, delay, constant, _unit_of_scores(problem) if self.free else 0.0)
 
         self.walk = Walk()
         self.vector = np.zeros(problem.source.n_features)
@@ -231,13 +232,13 @@ class Descent(ABC):
     def visit(self, order: RowIndex, stop: StopFlag) -> None:
         """Take the steps for these rows, until `stop` is raised."""
 
-    def point(self) -> Point:
+    def point(self) -> VisitedPoint:
         """What the solver would answer now."""
         scale = self.walk.scale
         return self._point(scale * self.vector, scale * self.visited)
 
-    def _point(self, weights: Vector, beta: Vector) -> Point:
-        return Point(weights, None if self.free else self.pace.constant * math.fsum(beta), beta)
+    def _point(self, weights: Vector, beta: Vector) -> VisitedPoint:
+        return VisitedPoint(weights, None if self.free else self.sizes.constant * math.fsum(beta), beta)
 
     def settle(self, b: float) -> None:
         """Put a free intercept where a check found it best; its steps go on from there."""
@@ -247,10 +248,12 @@ class Descent(ABC):
 
 def _unit_of_scores(problem: LinearProblem) -> float:
     """How far scores are apart: 1, the margin, for classes; the spread of the targets for regression."""
-    return 1.0 if isinstance(problem.loss, MarginLoss) else float(np.std(problem.targets))
+    return 1.0 if problem.curve.is_margin else float(np.std(problem.targets))
 
 
-def run(solver: Solver, problem: LinearProblem, descent: Descent, random_state: int | None, batch: int = 1) -> Solution:
+def run(
+    solver: Solver, problem: LinearProblem, descent: StochasticDescent, random_state: int | None, batch: int = 1
+) -> Solution:
     """Epoch after epoch, with checks after 1, 2, 3, 4, 6, 9, 13, ... of them, until the gap or a budget says stop."""
     history, best, rng = History(), Best(problem), generator(random_state)
     epochs = _EPOCHS if solver.max_iter is None else solver.max_iter
@@ -272,7 +275,7 @@ def run(solver: Solver, problem: LinearProblem, descent: Descent, random_state: 
             if not (over or k == due):
                 continue
             due = k + max(1, k // 2)
-            descent.settle(best.look_at(descent.point()))
+            descent.settle(best.evaluate(descent.point()))
             history.record(visits / problem.n_rows, best.primal, best.dual)
             if best.is_within(solver.tol):
                 status = Status.CONVERGED

@@ -25,11 +25,10 @@ from typing import ClassVar
 from maxmargin.certificates import assess
 from maxmargin.data.passes import Passes
 from maxmargin.losses import CrammerSinger, Logistic, Softmax
-from maxmargin.problems import LinearProblem, Problem, Solution, Status
+from maxmargin.problems import LinearProblem, Problem, ProblemKind, Solution, Status
 from maxmargin.solvers.common.polish import polish
 from maxmargin.solvers.common.sampling import is_tall
 from maxmargin.solvers.common.solver import Solver
-from maxmargin.solvers.linear import least_squares, multiclass_descent, multipliers, newton
 from maxmargin.solvers.linear.dcd import DualDescent
 from maxmargin.solvers.linear.least_squares import LeastSquares
 from maxmargin.solvers.linear.multiclass_descent import MulticlassDescent
@@ -38,7 +37,6 @@ from maxmargin.solvers.linear.multipliers import Multipliers
 from maxmargin.solvers.linear.newton import Newton
 from maxmargin.solvers.linear.softmax_newton import SoftmaxNewton
 from maxmargin.solvers.reference.qp import QP
-from maxmargin.solvers.sparse import sparse_newton
 from maxmargin.solvers.sparse.sparse_newton import SparseNewton
 
 _FEW_FEATURES = 1500
@@ -61,23 +59,32 @@ class Automatic(Solver):
     random_state: int | None = 0
     name: ClassVar[str] = "auto"
 
+    def takes(self, problem: ProblemKind) -> bool:
+        """Whether one of those takes it that it chooses from."""
+        kinds = (SparseNewton, SoftmaxNewton, MulticlassDescent, LeastSquares, Newton, Multipliers, QP)
+        return any(kind().takes(problem) for kind in kinds)
+
+    def refusal(self, problem: ProblemKind) -> str:
+        """What the last of these says."""
+        return QP().refusal(problem)
+
     def solve(self, problem: Problem, start: Solution | None = None) -> Solution:
         """Solve with what suits."""
-        if sparse_newton.solves(problem):
+        if SparseNewton().takes(problem):
             small = problem.n_rows <= _SMALL_ROWS and problem.source.n_features <= _SMALL_FEATURES
             tol = min(self.tol, _SMALL_TOL) if small else self.tol
             return SparseNewton(tol, self.max_iter, self.max_seconds, n_jobs=self.n_jobs).solve(problem, start)
         if isinstance(problem.loss, Softmax):
             return SoftmaxNewton(self.tol, self.max_iter, self.max_seconds, n_jobs=self.n_jobs).solve(problem, start)
-        if multiclass_descent.solves(problem):
+        if MulticlassDescent().takes(problem):
             return self._all_classes(problem, start)
-        if least_squares.solves(problem):
+        if LeastSquares().takes(problem):
             return LeastSquares(self.tol, self.max_iter, self.max_seconds, n_jobs=self.n_jobs).solve(problem, start)
-        if not isinstance(problem, LinearProblem) or not (newton.solves(problem) or multipliers.solves(problem)):
+        if not isinstance(problem, LinearProblem) or not (Newton().takes(problem) or Multipliers().takes(problem)):
             return QP(self.tol, self.max_iter, self.max_seconds).solve(problem)
         if problem.n_rows > _SMALL_ROWS or problem.source.n_features > _SMALL_FEATURES:
             return self._by_shape(problem, start)
-        if newton.solves(problem):
+        if Newton().takes(problem):
             return replace(self, tol=min(self.tol, _SMALL_TOL))._by_shape(problem, start)
         return _sharpened(problem, self._by_shape(problem, start))
 
@@ -89,7 +96,7 @@ class Automatic(Solver):
             if first.status in _FINAL or (left is not None and left <= 0.0):
                 return first
             return _better(first, QP(self.tol, self.max_iter, left).solve(problem))
-        smooth = newton.solves(problem)
+        smooth = Newton().takes(problem)
         second_order = Newton if smooth else Multipliers
         second = second_order(self.tol, self.max_iter, self.max_seconds, n_jobs=self.n_jobs)
         if few and (smooth or is_tall(problem)):
@@ -161,7 +168,7 @@ def _worth(problem: LinearProblem, few_features: bool) -> float:
         return _WORTH_OF_PASSES + _WORTH_OF_PRODUCTS * products / entries
     if isinstance(problem.loss, Logistic):
         return 40.0  # passes that take exponentials, against conjugate gradients on a well-rounded objective
-    return 1000.0 if newton.solves(problem) else 5000.0
+    return 1000.0 if Newton().takes(problem) else 5000.0
 
 
 def _better(first: Solution, second: Solution) -> Solution:

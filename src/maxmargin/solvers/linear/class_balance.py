@@ -21,30 +21,31 @@ from scipy.sparse.csgraph import connected_components
 
 from maxmargin._types import Matrix, Vector
 from maxmargin.losses.multiclass import unit_vectors
-from maxmargin.problems.class_intercepts import balance
+from maxmargin.problems.class_intercepts import balance, column_sums, completed
 
 _EPSILON = float(np.finfo(np.float64).eps)
 _TRIES = 12
 
 
 def coefficients_of(q: Matrix, y: Vector, C: Vector) -> Matrix:
-    """Coefficients C e_y - q, the own one summed from the others, so that a row far on its side keeps its digits."""
+    """Coefficients C e_y - q."""
     own = unit_vectors(y, q.shape[1])
-    others = q * (1.0 - own)
-    given = np.sum(others, axis=1)
-    others *= np.minimum(1.0, C / np.maximum(given, 1e-300))[:, None]  # rounding may have let the sum grow past C
-    beta: Matrix = own * np.sum(others, axis=1)[:, None] - others
-    return beta
+    return completed(_given(q, own, C), own)
 
 
 def shares_of(beta: Matrix, y: Vector, C: Vector) -> Matrix:
     """The q of coefficients beta, brought into their bounds."""
     own = unit_vectors(y, beta.shape[1])
-    others = np.maximum(-beta, 0.0) * (1.0 - own)
-    given = np.sum(others, axis=1)
-    others *= np.minimum(1.0, C / np.maximum(given, 1e-300))[:, None]
+    others = _given(np.maximum(-beta, 0.0), own, C)
     q: Matrix = others + own * np.maximum(C - np.sum(others, axis=1), 0.0)[:, None]
     return q
+
+
+def _given(q: Matrix, own: Matrix, C: Vector) -> Matrix:
+    """Shares of the classes that are not the rows' own; rounding may have let their sum grow past C."""
+    others = q * (1.0 - own)
+    others *= np.minimum(1.0, C / np.maximum(np.sum(others, axis=1), 1e-300))[:, None]
+    return others
 
 
 def balanced(q: Matrix, y: Vector, C: Vector) -> Matrix:
@@ -70,9 +71,9 @@ def _tilted(q: Matrix, y: Vector, C: Vector) -> tuple[Matrix, float]:
     """Coefficients after the rows with a choice have moved, and the largest imbalance that is left."""
     beta = coefficients_of(q, y, C)
     free = np.sum(q > 0.0, axis=1) > 1
-    fixed = np.sum(np.ascontiguousarray(beta[~free].T), axis=1)
+    fixed = column_sums(beta[~free])
     if np.any(free):
         with np.errstate(divide="ignore"):
             scores = np.log(q[free] / C[free, None])
         beta[free] = balance(scores, y[free], C[free], fixed).beta
-    return beta, float(np.max(np.abs(np.sum(np.ascontiguousarray(beta.T), axis=1))))
+    return beta, float(np.max(np.abs(column_sums(beta))))

@@ -5,13 +5,14 @@
     subject to             lower_i <= alpha_i <= upper_i,     w = sum_i beta_i x_i
 
 (the letters are those of `DualBox`; o_i = y_i for residual losses, else 0). One pass takes every multiplier in turn to
-its best value, in O(non-zeros of the row); `_loops.linear.dual_descent` has the step. The lecture adds the unclipped
-step to w; what must be added is the change of alpha after clipping.
+its best value, in O(non-zeros of the row); `_loops.linear.dual_descent` has the step, also that of the logistic loss,
+whose dual is an entropy on the interval. The lecture adds the unclipped step to w; what must be added is the change of
+alpha after clipping.
 
 A penalised intercept is one more feature of constant value s. A free one is found by the method of multipliers: the
 problem with the intercept penalised around a centre b0, 1/2 ((b - b0) / s)^2, is solved roughly, the centre moves to
 the intercept found, and so on; the pull towards the centre vanishes as both agree, and with it the surplus
-sum_i beta_i. A certificate needs that surplus to be zero, so it is removed from a copy before each look at the gap.
+sum_i beta_i. A certificate needs that surplus to be zero, so it is removed from a copy before the gap is evaluated.
 
 From a start. Multipliers of a problem with another C are good up to a factor. Along t alpha, 0 <= t <= 1, which no box
 forbids, the dual is a parabola; the descent begins at its top, with the intercept of the start as the centre:
@@ -19,7 +20,7 @@ forbids, the dual is a parabola; the descent begins at its top, with the interce
     t = gain / price      gain  = sum_i (linear_i + o_i) alpha_i - absolute_i |alpha_i|
                           price = |w|^2 + (s sum_i beta_i)^2 + sum_i diagonal_i alpha_i^2
 
-The descent stops by the duality gap, looked at when the largest slope of a pass falls below a bound that tightens.
+The descent stops by the duality gap, evaluated when the largest slope of a pass falls below a bound that tightens.
 """
 
 from __future__ import annotations
@@ -31,36 +32,20 @@ from typing import ClassVar
 
 import numpy as np
 
-from maxmargin._loops.linear.dual_descent import shuffle_loop
+from maxmargin._loops.linear.dual_descent import logistic_epoch, quadratic_epoch, shuffle_loop
+from maxmargin._loops.loss_curve import LOGISTIC
 from maxmargin._types import Vector
 from maxmargin.backends.threads import StopFlag, run_until_interrupted
 from maxmargin.data.passes import Passes
-from maxmargin.errors import ParameterError
-from maxmargin.losses import (
-    EpsilonInsensitive,
-    Hinge,
-    Logistic,
-    Squared,
-    SquaredEpsilonInsensitive,
-    SquaredHinge,
-)
-from maxmargin.penalties import L2
-from maxmargin.problems import History, LinearProblem, Problem, Solution, Status
-from maxmargin.solvers.common.curve import curve_of
+from maxmargin.problems import History, LinearProblem, Problem, ProblemKind, Solution, Status
 from maxmargin.solvers.common.feasible import balanced
-from maxmargin.solvers.common.solver import Solver
-from maxmargin.solvers.linear.dcd_steps import Iterate, steps_for
+from maxmargin.solvers.common.solver import Solver, is_plain
 
-_LOSSES = (Hinge, SquaredHinge, Logistic, EpsilonInsensitive, SquaredEpsilonInsensitive, Squared)
-_TIGHTEN = 0.3  # factor on the bound of the slopes after a look that was too early
+_TIGHTEN = 0.3  # factor on the bound of the slopes after an evaluation that was too early
 _FIRST_EPOCHS = 5
+_FIRST_SHARE = 1e-8  # of C: where the multipliers of a logistic problem begin, near the zero that they cannot have
 _TRIAL = 0.05  # of the passes that the answer is worth, before they say anything about the others
 _BRIEF = 1_000_000  # entries that a pass goes through in milliseconds
-
-
-def solves(problem: Problem) -> bool:
-    """Whether `DualDescent` is for this problem."""
-    return isinstance(problem, LinearProblem) and isinstance(problem.loss, _LOSSES) and problem.penalty == L2()
 
 
 @dataclass(frozen=True)
@@ -80,34 +65,42 @@ class DualDescent(Solver):
     worth: float | None = None
     n_jobs: int | None = None
     name: ClassVar[str] = "dcd"
+    suits: ClassVar[str] = (
+        "linear problems with hinge, squared hinge, logistic, epsilon-insensitive (also squared) or squared "
+        "loss and an L2 penalty"
+    )
+
+    def takes(self, problem: ProblemKind) -> bool:
+        """Whether the loss is one of a single score."""
+        return is_plain(problem) and problem.loss.curve is not None
 
     def solve(self, problem: Problem, start: Solution | None = None) -> Solution:
         """Solve from alpha = 0, or from the best multiple of the multipliers of `start`, clipped to their bounds."""
-        if not solves(problem):
-            raise ParameterError(
-                "solver='dcd' is for linear problems with hinge, squared hinge, logistic, epsilon-insensitive (also "
-                f"squared) or squared loss and an L2 penalty, not: {problem.objective}."
-            )
+        self.check(problem)
         assert isinstance(problem, LinearProblem)
-        descent = _Descent(problem, Passes(problem.source, self.n_jobs), self)
+        descent = _Coordinates(problem, Passes(problem.source, self.n_jobs), self)
         descent.begin(start)
         _, interrupted = run_until_interrupted(descent.run, brief=descent.passes.n_entries < _BRIEF)
         return descent.solution(Status.INTERRUPTED if interrupted else descent.status)
 
 
-class _Descent:
+class _Coordinates:
     """The state of one descent."""
+
+    alpha: Vector
+    logit: Vector
+    """Of each multiplier's share of C, for the logistic loss."""
 
     def __init__(self, problem: LinearProblem, passes: Passes, settings: DualDescent):
         self.problem, self.passes, self.settings = problem, passes, settings
-        self.y, self.C = problem.targets, problem.costs
+        self.y, self.C, self.curve = problem.targets, problem.costs, problem.curve
+        self.is_logistic, self.is_free = self.curve.kind == LOGISTIC, problem.intercept.is_free
+        self.box, self.signs = problem.loss.domain(self.C), problem.coefficients(np.ones(passes.n_rows))
+        self.size = 1.0 if self.curve.is_margin else float(np.std(self.y)) or 1.0  # of a slope at the start
         squares = passes.squared_lengths()
-        self.is_free = problem.intercept.is_free
         scale = float(np.sqrt(np.mean(squares))) or 1.0 if self.is_free else problem.intercept.scale
         self.bias = np.array([0.0, scale, 0.0])  # centre, scale of the constant feature, its weight
-        if scale > 0.0:
-            squares = squares + scale**2
-        self.steps = steps_for(problem, passes, squares)
+        self.squares = squares + scale**2 if scale > 0.0 else squares
         seed = np.random.default_rng(settings.random_state).integers(1, 2**63)
         self.generator = np.array([seed], dtype=np.uint64)
         self.history = History()
@@ -122,32 +115,46 @@ class _Descent:
         self.active, self.limits = n, (np.inf, -np.inf)
         self.best: tuple[float, Vector, Vector, float] | None = None
         self.is_warm = start is not None and bool(np.any(start.alpha))
-        self.alpha = self.steps.begin(start.alpha if start is not None else np.zeros(n))
         self.w = np.zeros(self.passes.n_features)
+        alpha = np.clip(start.alpha if start is not None else np.zeros(n), self.box.lower, self.box.upper)
+        if self.is_logistic:  # away from the ends, where the entropy is vertical
+            share = np.clip(alpha / self.C, _FIRST_SHARE, 1.0 - _FIRST_SHARE)
+            self.logit = np.log(share) - np.log1p(-share)
+            alpha = share * self.C
+        self.alpha = alpha
         if start is not None and self.is_free and isinstance(start.bias, float):
             self.bias[0] = start.bias
-        if not np.any(self.alpha):
+        if not np.any(alpha):
             return
-        beta = self.steps.signs * self.alpha
+        beta = self.signs * alpha
         self.w = self.passes.combination(beta)
         self.bias[2] = self.bias[1] * float(np.sum(beta))
-        t = self.steps.best_multiple(self.alpha, float(self.w @ self.w) + self.bias[2] ** 2)
-        if t != 1.0:
-            self.alpha, self.w = t * self.alpha, t * self.w
+        if not self.is_logistic:
+            self._scale_to_top()
+
+    def _scale_to_top(self) -> None:
+        """Go to the t alpha, t in [0, 1], with the largest dual value."""
+        box, alpha = self.box, self.alpha
+        aims = box.linear if self.curve.is_margin else box.linear + self.y
+        gain = float(aims @ alpha) - float(box.absolute @ np.abs(alpha))
+        price = float(self.w @ self.w) + self.bias[2] ** 2 + float(box.diagonal @ np.square(alpha))
+        if gain < price:
+            t = max(gain, 0.0) / price
+            self.alpha, self.w = t * alpha, t * self.w
             self.bias[2] *= t
 
     def run(self, stop: StopFlag) -> None:
-        """Rounds of passes, each ended by a look at the gap."""
+        """Rounds of passes, each ended by an evaluation of the gap."""
         settings = self.settings
         self.end = np.inf if settings.max_seconds is None else time.perf_counter() + settings.max_seconds
         limit = settings.max_iter or 1000
-        if self.is_warm and self._look() <= settings.tol and self.violation <= settings.tol:
+        if self.is_warm and self._evaluate() <= settings.tol and self.violation <= settings.tol:
             self.status = Status.CONVERGED
             return
-        bound, patience = min(1.0, np.sqrt(settings.tol)) * self.steps.size, _FIRST_EPOCHS
+        bound, patience = min(1.0, np.sqrt(settings.tol)) * self.size, _FIRST_EPOCHS
         while True:
             reached = self._round(bound, min(patience, limit - self.epochs), stop)
-            gap = self._look()
+            gap = self._evaluate()
             if gap <= settings.tol and self.violation <= settings.tol:
                 self.status = Status.CONVERGED
                 return
@@ -156,7 +163,7 @@ class _Descent:
             if reached:
                 bound *= _TIGHTEN
             patience = int(1.5 * patience)
-            if bound < 1e-15 * self.steps.size:
+            if bound < 1e-15 * self.size:
                 self.status = Status.STALLED
                 return
 
@@ -174,7 +181,7 @@ class _Descent:
         self.seen.append((self.epochs, missing))
         if self.epochs >= worth or self.epochs < _TRIAL * worth:
             return self.epochs >= worth
-        early = [look for look in self.seen if look[0] <= 0.5 * self.epochs]
+        early = [one for one in self.seen if one[0] <= 0.5 * self.epochs]
         then, missed = early[-1] if early else self.seen[0]
         if then == self.epochs:
             return False
@@ -193,9 +200,7 @@ class _Descent:
         while self.epochs < end:
             shuffle_loop(self.order, self.active, self.generator)
             before = self.active
-            self.active, high, low = self.steps.epoch(
-                self.order, before, self.limits, Iterate(self.alpha, self.w, self.bias), stop
-            )
+            high, low = self._epoch(stop)
             self.epochs += max(before, 1) / n
             if stop[0] or time.perf_counter() > self.end:
                 return False
@@ -209,16 +214,31 @@ class _Descent:
                 self.active = n
         return False
 
-    def _look(self) -> float:
+    def _epoch(self, stop: StopFlag) -> tuple[float, float]:
+        """One pass over the active rows; returns the largest and the smallest slope, and leaves out what is settled.
+
+        A residual can be on either side of its target: what is steep for it is the larger limit, whatever its sign.
+        """
+        rows, y, C, squares, order, at = self.passes.rows, self.y, self.C, self.squares, self.order, self.alpha
+        if self.is_logistic:  # no row is ever settled
+            return logistic_epoch(rows, y, C, squares, order, at, self.logit, self.w, self.bias, stop), 0.0
+        is_margin, numbers = self.curve.is_margin, tuple(self.curve)
+        high, low = self.limits if is_margin else (self.limits[0], -self.limits[0])
+        self.active, high, low = quadratic_epoch(
+            rows, numbers, y, C, squares, order, self.active, high, low, at, self.w, self.bias, stop
+        )
+        return (high, low) if is_margin else (max(high, -low, 0.0), 0.0)
+
+    def _evaluate(self) -> float:
         """Relative gap of the point reached, kept if it is the best; moves the centre of a free intercept."""
         alpha, combination = self.alpha, self.w
         b = self.bias[0] + self.bias[1] * self.bias[2]
         if self.is_free:
-            alpha = balanced(alpha, self.steps.signs, self.steps.box)
-            combination = self.passes.combination(self.steps.signs * alpha)
+            alpha = balanced(alpha, self.signs, self.box)
+            combination = self.passes.combination(self.signs * alpha)
             self.bias[0] = b  # the multiplier of the balance grows by what is still missing from it
-        beta = self.steps.signs * alpha
-        loss, conjugate, self.violation = self.passes.row_gaps(curve_of(self.problem.loss), self.w, b, self.C, beta)
+        beta = self.signs * alpha
+        loss, conjugate, self.violation = self.passes.row_gaps(self.curve, self.w, b, self.C, beta)
         constant = 0.0 if self.is_free else 0.5 * self.bias[2] ** 2
         primal = 0.5 * float(self.w @ self.w) + constant + loss
         dual = -0.5 * float(combination @ combination) - constant - conjugate
@@ -230,9 +250,9 @@ class _Descent:
         return gap
 
     def solution(self, status: Status) -> Solution:
-        """The best point seen, or the current one when none was looked at."""
+        """The best point seen, or the current one when none was evaluated."""
         if self.best is None:
-            self._look()
+            self._evaluate()
         assert self.best is not None
         _, alpha, w, b = self.best
         return Solution(

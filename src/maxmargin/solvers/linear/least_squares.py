@@ -4,8 +4,8 @@
 
 delta = 1 is ridge regression, delta = 0 ordinary least squares. The conditions of optimality are linear equations in
 w, b and the multipliers beta (`least_squares_equations`). A few rounds of refinement, each with what is missing taken
-afresh from the data and mapped to corrections by an approximate inverse (`least_squares_inverses`), make all of them
-hold to rounding (Björck, BIT 1967; Higham, Accuracy and Stability, chapter 20).
+afresh from the data and mapped to corrections by an approximate inverse, make all of them hold to rounding (Björck, BIT
+1967; Higham, Accuracy and Stability, chapter 20).
 
 Without a penalty the answer is certified within a box that holds it well inside (`box_around`);
 `least_squares_equations` says why, and what follows for points outside the box.
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -26,11 +26,13 @@ from maxmargin.data.passes import Passes
 from maxmargin.errors import ParameterError
 from maxmargin.losses import Squared
 from maxmargin.penalties import L2, Box
-from maxmargin.problems import History, LinearProblem, Problem, Solution, Status
+from maxmargin.problems import History, LinearProblem, Problem, ProblemKind, Solution, Status
 from maxmargin.solvers.common.solver import Solver
-from maxmargin.solvers.linear.least_squares_equations import Correct, Equations, Point
-from maxmargin.solvers.linear.least_squares_inverses import (
-    ConjugateGradients,
+from maxmargin.solvers.linear.least_squares_equations import (
+    Correct,
+    Equations,
+    GradientInverse,
+    Unknowns,
     cholesky_inverse,
     gram_inverse,
     triangle_inverse,
@@ -42,14 +44,6 @@ _MAX_FACTORED = 2000  # features or rows up to which S or M is formed
 _ROUNDS = 8
 _SETTLED = 1e-8  # relative change of w at which corrections may stop shrinking
 _EPSILON = float(np.finfo(np.float64).eps)
-
-
-def solves(problem: Problem) -> bool:
-    """Whether `LeastSquares` is for this problem: squared loss, and optimality a system of linear equations."""
-    if not (isinstance(problem, LinearProblem) and isinstance(problem.loss, Squared)):
-        return False
-    penalty = problem.penalty
-    return isinstance(penalty, L2) or (isinstance(penalty, Box) and bool(np.all(np.isinf(penalty.radius))))
 
 
 def box_around(problem: LinearProblem, weights: Vector) -> Box:
@@ -64,14 +58,17 @@ class LeastSquares(Solver):
     method: Method = "auto"
     n_jobs: int | None = None
     name: ClassVar[str] = "least-squares"
+    suits: ClassVar[str] = "linear problems with the squared loss and an L2 penalty or none"
+
+    def takes(self, problem: ProblemKind) -> bool:
+        """Whether optimality is a system of linear equations."""
+        penalty = problem.penalty
+        has_none = isinstance(penalty, Box) and bool(np.all(np.isinf(penalty.radius)))
+        return problem.kernel is None and isinstance(problem.loss, Squared) and (isinstance(penalty, L2) or has_none)
 
     def solve(self, problem: Problem, start: Solution | None = None) -> Solution:
         """Solve to the last digits; a closed form has no use for a start."""
-        if not solves(problem):
-            raise ParameterError(
-                "solver='least-squares' is for linear problems with the squared loss and an L2 penalty or none, "
-                f"not: {problem.objective}."
-            )
+        self.check(problem)
         assert isinstance(problem, LinearProblem)
         if self.method not in get_args(Method):
             known = ", ".join(map(repr, get_args(Method)))
@@ -84,37 +81,35 @@ class LeastSquares(Solver):
                 rounds.consider_silence()
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
-        return Solution(
-            alpha=rounds.best.beta,
-            weights=rounds.best.w,
-            bias=rounds.best.b,
-            status=status,
-            history=rounds.history,
-            solver=f"{self.name} ({rounds.method})",
-            passes=rounds.equations.n_passes,
-            seconds=rounds.history.elapsed,
-        )
+        w, b, beta = rounds.best
+        solver, n_passes = f"{self.name} ({rounds.method})", rounds.equations.n_passes
+        return Solution(beta, w, b, status, rounds.history, solver, n_passes, rounds.history.elapsed)
 
     def _run(self, rounds: _Refinement) -> Status:
         equations = rounds.equations
         method = self._method(equations)
         if method == "cg":
-            gradients = ConjugateGradients(equations, self.max_iter, rounds.end)
+            gradients = GradientInverse(equations, self.max_iter, rounds.end)
             finished = rounds.run("cg", equations.by_features(gradients)) and not gradients.is_exhausted
             return Status.CONVERGED if finished else Status.BUDGET
+        finished = False
         if method == "gram":
-            return rounds.ended(rounds.run("gram", equations.by_rows(gram_inverse(equations))))
-        inverse = None if method == "svd" else cholesky_inverse(equations)
-        finished = inverse is not None and rounds.run("cholesky", equations.by_features(inverse))
-        if not finished and time.perf_counter() <= rounds.end:
-            finished = rounds.run("svd", equations.by_features(triangle_inverse(equations)))
-        return rounds.ended(finished)
+            finished = rounds.run("gram", equations.by_rows(gram_inverse(equations)))
+        else:
+            inverse = None if method == "svd" else cholesky_inverse(equations)
+            finished = inverse is not None and rounds.run("cholesky", equations.by_features(inverse))
+            if not finished and time.perf_counter() <= rounds.end:
+                finished = rounds.run("svd", equations.by_features(triangle_inverse(equations)))
+        if finished:
+            return Status.CONVERGED
+        return Status.BUDGET if time.perf_counter() > rounds.end else Status.STALLED
 
     def _method(self, equations: Equations) -> Method:
-        n, d = equations.passes.n_rows, equations.passes.n_features
-        if self.method not in ("auto", "gram") or (self.method == "gram" and equations.delta > 0.0):
+        """The way asked for, or the one that suits; products of rows are of use only with a penalty."""
+        has_penalty, n, d = equations.delta > 0.0, equations.n, equations.d
+        if self.method not in ("auto", "gram") or (self.method == "gram" and has_penalty):
             return self.method
-        if n < d and n <= _MAX_FACTORED and equations.delta > 0.0:
+        if has_penalty and n < d and n <= _MAX_FACTORED:
             return "gram"
         return "cholesky" if d <= _MAX_FACTORED else "cg"
 
@@ -124,27 +119,25 @@ class _Refinement:
 
     def __init__(self, equations: Equations, end: float):
         self.equations, self.end = equations, end
-        self.best = Point(np.zeros(equations.passes.n_features), 0.0, np.zeros(equations.passes.n_rows))
+        self.best = Unknowns(np.zeros(equations.d), 0.0, np.zeros(equations.n))
         self.best_gap = math.inf
         self.history = History()
         self.method = "none"
 
-    def ended(self, finished: bool) -> Status:
-        """How a closed form ended."""
-        if finished:
-            return Status.CONVERGED
-        return Status.BUDGET if time.perf_counter() > self.end else Status.STALLED
-
     def run(self, method: str, correct: Correct) -> bool:
         """Correct until it no longer helps; False where time ran out or the corrections did not vanish."""
         self.method = method
-        at, before = Point(np.zeros_like(self.best.w), 0.0, np.zeros_like(self.best.beta)), math.inf
+        at, before = Unknowns(np.zeros_like(self.best.w), 0.0, np.zeros_like(self.best.beta)), math.inf
         for _ in range(_ROUNDS):
             if time.perf_counter() > self.end:
                 return False
             step = correct(self.equations.missing(at))
-            at = self.equations.balanced(Point(at.w + step.w, at.b + step.b, at.beta + step.beta))
-            improved = self._keep(at)
+            at = self.equations.balanced(Unknowns(at.w + step.w, at.b + step.b, at.beta + step.beta))
+            seen = self.equations.assess(at)
+            self.history.record(self.equations.n_passes, seen.primal, seen.dual)
+            improved = seen.difference < self.best_gap
+            if improved:
+                self.best, self.best_gap = at, seen.difference
             change = float(np.linalg.norm(step.w)) / max(float(np.linalg.norm(at.w)), 1e-300)
             if change <= 4.0 * _EPSILON or (change > 0.1 * before and not improved):
                 return change <= _SETTLED
@@ -156,18 +149,10 @@ class _Refinement:
         equations, best = self.equations, self.best
         silent = np.zeros_like(best.beta)
         if math.isinf(equations.scale) and np.ptp(equations.y) == 0.0:  # a free intercept alone fits constant targets
-            fits = Point(np.zeros_like(best.w), float(equations.y[0]), silent)
+            fits = Unknowns(np.zeros_like(best.w), float(equations.y[0]), silent)
         elif equations.delta == 0.0:
-            fits = replace(best, beta=silent)
+            fits = best._replace(beta=silent)
         else:
             return
         if equations.assess(fits).difference <= max(0.0, self.best_gap):
             self.best = fits
-
-    def _keep(self, at: Point) -> bool:
-        seen = self.equations.assess(at)
-        self.history.record(self.equations.n_passes, seen.primal, seen.dual)
-        improved = seen.difference < self.best_gap
-        if improved:
-            self.best, self.best_gap = at, seen.difference
-        return improved

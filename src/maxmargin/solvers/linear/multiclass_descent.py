@@ -10,45 +10,52 @@ step.
 
 A penalised intercept is one more feature of constant value s. Free ones are found by the method of multipliers, as in
 `solvers.linear.dcd`: the intercepts are penalised around a centre, 1/2 |(b - b0) / s|^2, the problem is solved roughly,
-the centre moves to the intercepts found, and the pull vanishes with sum_i beta_i. Before each look at the gap that sum
+the centre moves to the intercepts found, and the pull vanishes with sum_i beta_i. Before the gap is evaluated that sum
 is taken out of a copy (`solvers.linear.class_balance`).
 
-The descent stops by the duality gap, looked at when the largest violation of a pass falls below a bound that tightens.
+The descent stops by the duality gap, evaluated when the largest violation of a pass falls below a bound that tightens.
 """
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 
 from maxmargin._loops.linear.dual_descent import shuffle_loop
-from maxmargin._loops.linear.multiclass_descent import class_epoch
+from maxmargin._loops.linear.multiclass_descent import ClassIterate, class_epoch
 from maxmargin._loops.rows import DenseRows
 from maxmargin._types import Matrix, Vector
 from maxmargin.backends.threads import StopFlag, run_until_interrupted
 from maxmargin.data.passes import Passes
-from maxmargin.errors import ParameterError
 from maxmargin.losses import CrammerSinger
-from maxmargin.penalties import L2
-from maxmargin.problems import History, LinearProblem, Problem, Solution, Status
-from maxmargin.solvers.common.solver import Solver
+from maxmargin.problems import History, LinearProblem, Problem, ProblemKind, Solution, Status
+from maxmargin.solvers.common.solver import Solver, is_plain
 from maxmargin.solvers.linear.class_balance import balanced, coefficients_of, shares_of
 
-_TIGHTEN = 0.3  # factor on the bound of the violations after a look that was too early
+_TIGHTEN = 0.3  # factor on the bound of the violations after an evaluation that was too early
 _FIRST_EPOCHS = 5
 _SLACK = 0.3  # share of the worst violation by which a class must be behind to leave its row
 
 
-def solves(problem: Problem) -> bool:
-    """Whether `MulticlassDescent` is for this problem."""
-    return isinstance(problem, LinearProblem) and isinstance(problem.loss, CrammerSinger) and problem.penalty == L2()
+@dataclass(frozen=True)
+class MulticlassSolver(Solver):
+    """A solver of Crammer and Singer's machine, whose names other solvers of other losses have as well."""
+
+    def takes(self, problem: ProblemKind) -> bool:
+        """Whether it is Crammer and Singer's machine."""
+        return is_plain(problem) and isinstance(problem.loss, CrammerSinger)
+
+    def refusal(self, problem: ProblemKind) -> str:
+        """What it says to a problem that it does not take."""
+        suits = "linear problems with the Crammer-Singer loss and an L2 penalty"
+        return f"{type(self).__name__} is for {suits}, not: {problem.objective}."
 
 
 @dataclass(frozen=True)
-class MulticlassDescent(Solver):
+class MulticlassDescent(MulticlassSolver):
     """Descent on the dual of Crammer and Singer's machine, one row at a time.
 
     random_state
@@ -64,29 +71,15 @@ class MulticlassDescent(Solver):
 
     def solve(self, problem: Problem, start: Solution | None = None) -> Solution:
         """Solve from beta = 0, or from the multipliers of `start` brought into their bounds."""
-        if not solves(problem):
-            raise ParameterError(
-                "MulticlassDescent is for linear problems with the Crammer-Singer loss and an L2 penalty, "
-                f"not: {problem.objective}."
-            )
+        self.check(problem)
         assert isinstance(problem, LinearProblem)
-        descent = _Descent(problem, Passes(problem.source, self.n_jobs), self)
+        descent = _ClassDescent(problem, Passes(problem.source, self.n_jobs), self)
         descent.begin(start)
         _, interrupted = run_until_interrupted(descent.run)
         return descent.solution(Status.INTERRUPTED if interrupted else descent.status)
 
 
-class _Point(NamedTuple):
-    """A point that was looked at."""
-
-    worst: float
-    """The larger of relative gap and violation."""
-    beta: Matrix
-    W: Matrix
-    b: Vector
-
-
-class _Descent:
+class _ClassDescent:
     """The state of one descent."""
 
     def __init__(self, problem: LinearProblem, passes: Passes, settings: MulticlassDescent):
@@ -103,49 +96,48 @@ class _Descent:
         self.squares = squares + self.scale**2
         seed = np.random.default_rng(settings.random_state).integers(1, 2**63)
         self.generator = np.array([seed], dtype=np.uint64)
-        self.work, self.moved = np.zeros((4, self.n_classes)), np.zeros(self.n_classes, dtype=np.int32)
         self.history = History()
         self.epochs = 0.0
         self.status = Status.BUDGET
-        self.best: _Point | None = None
+        self.best: tuple[float, Matrix, Matrix, Vector] | None = None
         self.end = np.inf if settings.max_seconds is None else time.perf_counter() + settings.max_seconds
 
     def begin(self, start: Solution | None) -> None:
         """Take the starting point."""
-        shape = (self.problem.n_rows, self.n_classes)
-        self.is_warm = start is not None and start.alpha.shape == shape
-        beta = start.alpha if start is not None and self.is_warm else np.zeros(shape)
-        self.q = shares_of(beta, self.y, self.C)
-        W = np.zeros((self.problem.source.n_features, self.n_classes))
-        self.centre, self.constant = np.zeros(self.n_classes), np.zeros(self.n_classes)
+        n, K = self.problem.n_rows, self.n_classes
+        self.is_warm = start is not None and start.alpha.shape == (n, K)
+        q = shares_of(start.alpha if start is not None and self.is_warm else np.zeros((n, K)), self.y, self.C)
+        W, constant, centre = np.zeros((self.problem.source.n_features, K)), np.zeros(K), np.zeros(K)
         if self.is_warm:
-            beta = coefficients_of(self.q, self.y, self.C)
-            W = self.problem.weights_from(beta)
-            self.constant = self.scale * np.sum(beta, axis=0)
+            beta = coefficients_of(q, self.y, self.C)
+            W, constant = self.problem.weights_from(beta), self.scale * np.sum(beta, axis=0)
             bias = np.zeros(0) if start is None or start.bias is None else np.asarray(start.bias, dtype=np.float64)
-            if self.is_free and bias.shape == (self.n_classes,):
-                self.centre = bias - self.scale * self.constant
-        self.W = np.ascontiguousarray(W.T) if self.is_dense else W
-        self.order = np.arange(shape[0])
-        self.classes = np.empty(shape, dtype=np.int32)
-        self.counts = np.empty(shape[0], dtype=np.int32)
-
-    @property
-    def weights(self) -> Matrix:
-        """W as the problem has it, d x K."""
-        return self.W.T.copy() if self.is_dense else self.W.copy()
+            if self.is_free and bias.shape == (K,):
+                centre = bias - self.scale * constant
+        self.order = np.arange(n)
+        self.at = ClassIterate(
+            q=q,
+            W=np.ascontiguousarray(W.T) if self.is_dense else W,
+            constant=constant,
+            centre=centre,
+            scale=self.scale,
+            classes=np.empty((n, K), dtype=np.int32),
+            counts=np.empty(n, dtype=np.int32),
+            work=np.zeros((4, K)),
+            moved=np.zeros(K, dtype=np.int32),
+        )
 
     def run(self, stop: StopFlag) -> None:
-        """Rounds of passes, each ended by a look at the gap."""
+        """Rounds of passes, each ended by an evaluation of the gap."""
         settings = self.settings
         limit = settings.max_iter or 1000
-        if self.is_warm and self._look() <= settings.tol:
+        if self.is_warm and self._evaluate() <= settings.tol:
             self.status = Status.CONVERGED
             return
         bound, patience = min(1.0, np.sqrt(settings.tol)), _FIRST_EPOCHS
         while True:
             reached = self._round(bound, min(patience, limit - int(self.epochs)), stop)
-            if self._look() <= settings.tol:
+            if self._evaluate() <= settings.tol:
                 self.status = Status.CONVERGED
                 return
             if stop[0] or self.epochs >= limit or time.perf_counter() > self.end:
@@ -165,22 +157,7 @@ class _Descent:
             shuffle_loop(self.order, active, self.generator)
             was_all = slack == np.inf
             active, worst, n_scores = class_epoch(
-                self.rows,
-                self.column,
-                self.squares,
-                self.order,
-                active,
-                slack,
-                self.classes,
-                self.counts,
-                self.q,
-                self.W,
-                self.centre,
-                self.scale,
-                self.constant,
-                self.work,
-                self.moved,
-                stop,
+                self.rows, self.column, self.squares, self.order, active, slack, self.at, stop
             )
             self.epochs += n_scores / (n * self.n_classes)
             if stop[0] or time.perf_counter() > self.end:
@@ -195,46 +172,37 @@ class _Descent:
 
     def _wake(self) -> tuple[int, float]:
         """All classes of all rows, and a slack that none of them exceeds."""
-        self.classes[:] = np.arange(self.n_classes)
-        self.counts[:] = self.n_classes
+        self.at.classes[:] = np.arange(self.n_classes)
+        self.at.counts[:] = self.n_classes
         return len(self.order), np.inf
 
-    def _look(self) -> float:
+    def _evaluate(self) -> float:
         """The larger of relative gap and violation; the point is kept if it is the best, and the centre moves."""
-        W = self.weights
-        f = self.problem.scores(W)
-        b = self.centre + self.scale * self.constant
+        q, W, constant, centre = self.at[:4]
+        W = W.T.copy() if self.is_dense else W.copy()
+        b = centre + self.scale * constant
+        f = self.problem.scores(W) + b
         if self.is_free:
-            beta = balanced(self.q, self.y, self.C)
+            beta = balanced(q, self.y, self.C)
             combination, extra = self.problem.weights_from(beta), 0.0
         else:
-            beta = coefficients_of(self.q, self.y, self.C)
-            combination, extra = W, 0.5 * float(self.constant @ self.constant)
-        value = float(self.C @ self.loss.score_value(f + b, self.y))
-        primal = 0.5 * float(np.vdot(W, W)) + extra + value
+            beta = coefficients_of(q, self.y, self.C)
+            combination, extra = W, 0.5 * float(constant @ constant)
+        primal = 0.5 * float(np.vdot(W, W)) + extra + float(self.C @ self.loss.score_value(f, self.y))
         dual = float(np.sum(np.maximum(beta, 0.0))) - 0.5 * float(np.vdot(combination, combination)) - extra
         self.history.record(self.epochs, primal, dual)
-        gap = (primal - dual) / max(abs(primal), 1e-300)
-        violation = float(np.max(self.loss.score_violation(f + b, -beta / self.C[:, None], self.y)))
-        worst = max(gap, violation)
-        if self.best is None or worst < self.best.worst:
-            self.best = _Point(worst, beta, W, b)
+        violation = float(np.max(self.loss.score_violation(f, -beta / self.C[:, None], self.y)))
+        worst = max((primal - dual) / max(abs(primal), 1e-300), violation)
+        if self.best is None or worst < self.best[0]:
+            self.best = worst, beta, W, b
         if self.is_free:  # the multiplier of the balance grows by what is still missing from it
-            self.centre += self.scale * self.constant
+            centre += self.scale * constant
         return worst
 
     def solution(self, status: Status) -> Solution:
-        """The best point seen, or the current one when none was looked at."""
+        """The best point seen, or the current one when none was evaluated."""
         if self.best is None:
-            self._look()
+            self._evaluate()
         assert self.best is not None
-        return Solution(
-            alpha=self.best.beta,
-            weights=self.best.W,
-            bias=self.best.b,
-            status=status,
-            history=self.history,
-            solver=self.settings.name,
-            passes=self.epochs,
-            seconds=self.history.elapsed,
-        )
+        solver, history = self.settings.name, self.history
+        return Solution(*self.best[1:], status, history, solver, self.epochs, history.elapsed)

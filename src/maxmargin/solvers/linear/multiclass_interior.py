@@ -11,8 +11,7 @@ duality gap. With h_ik = q_ik / z_ik, a Newton step needs
     dq_i = a_i + S_i df_i
     S_i = diag(h_i) - h_i h_i' / sum_k h_ik = sum_{k<l} (h_ik h_il / sum_k h_ik) (e_k - e_l)(e_k - e_l)'
 
-and the change of (W, b) solves (penalty + sum_i S_i (x) x_i x_i') d = right, of order K (d + 1). The sum over pairs of
-classes is what is formed: it adds terms of one sign and keeps its digits where one h_ik is huge, at a unique largest g.
+and the change of (W, b) solves (penalty + sum_i S_i (x) x_i x_i') d = right, of order K (d + 1) (`class_equations`).
 The entries of a_i and dq_i sum to zero, so the one with the largest h_ik is taken as minus the sum of the others.
 
 Mehrotra's predictor chooses mu, and its second-order term corrects the step.
@@ -24,46 +23,37 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import ClassVar, NamedTuple, TypeAlias
+from typing import ClassVar
 
 import numpy as np
-from scipy import sparse
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import LinAlgError
 
 from maxmargin._types import Matrix, Vector
 from maxmargin.backends.threads import one_blas_thread
-from maxmargin.certificates import assess
-from maxmargin.errors import ParameterError
 from maxmargin.losses import CrammerSinger
 from maxmargin.losses.multiclass import class_column, unit_vectors
 from maxmargin.problems import History, LinearProblem, Problem, Solution, Status
-from maxmargin.solvers.common.solver import Solver
+from maxmargin.solvers.common.candidate import Candidate
 from maxmargin.solvers.linear.class_balance import balanced, coefficients_of
-from maxmargin.solvers.linear.multiclass_descent import solves
+from maxmargin.solvers.linear.class_equations import ClassEquations, ClassPasses, TimeIsUp, table_penalty
+from maxmargin.solvers.linear.multiclass_descent import MulticlassSolver
 
 _MAX_STEPS = 100
 _LEAST_MOVED = 1e-12
-_BLOCK_BYTES = 8 << 20
 _BOUNDARY = 0.995  # share of the way to the nearest bound that a step may go
 _NEGLIGIBLE = 1e-7  # shares below this, where the gap z is larger than they are, mean zero
 _LOWEST = 1e-13  # relative gap below which rounding rules
 
-Solve: TypeAlias = Callable[[Matrix], Matrix]
-
 
 @dataclass(frozen=True)
-class MulticlassInterior(Solver):
+class MulticlassInterior(MulticlassSolver):
     """Primal-dual interior-point method on the weights of all classes."""
 
     name: ClassVar[str] = "interior"
 
     def solve(self, problem: Problem, start: Solution | None = None) -> Solution:
         """Solve; `start` is of no use to an interior-point method."""
-        if not solves(problem):
-            raise ParameterError(
-                "MulticlassInterior is for linear problems with the Crammer-Singer loss and an L2 penalty, "
-                f"not: {problem.objective}."
-            )
+        self.check(problem)
         assert isinstance(problem, LinearProblem)
         assert isinstance(problem.loss, CrammerSinger)
         present = np.unique(problem.targets)
@@ -71,16 +61,14 @@ class MulticlassInterior(Solver):
             return _spread(problem, present, self.solve(_only(problem, present)))
         end = math.inf if self.max_seconds is None else time.perf_counter() + self.max_seconds
         with one_blas_thread():  # matrices this small gain nothing from a second thread
-            path = _Path(problem)
-            best, status = path.look(), Status.BUDGET
+            path = _CentralPath(problem, end)
+            best, status = path.candidate(), Status.BUDGET
             try:
                 for _ in range(self.max_iter or _MAX_STEPS):
-                    if time.perf_counter() > end:
-                        break
                     path.step()
                     if path.gap > self.tol:
                         continue
-                    seen = path.look()
+                    seen = path.candidate()
                     if seen.worst >= best.worst and path.gap < _LOWEST:
                         status = Status.STALLED
                         break
@@ -88,20 +76,13 @@ class MulticlassInterior(Solver):
                     if best.worst <= self.tol:
                         status = Status.CONVERGED
                         break
+            except TimeIsUp:
+                pass
             except KeyboardInterrupt:
                 status = Status.INTERRUPTED
             except (LinAlgError, ValueError):  # no factor, or infinite entries: rounding has taken over
                 status = Status.STALLED
-        return Solution(
-            alpha=best.beta,
-            weights=best.W,
-            bias=best.b,
-            status=status,
-            history=path.history,
-            solver=self.name,
-            passes=path.n_passes,
-            seconds=path.history.elapsed,
-        )
+        return best.solution(status, path.history, self.name, path.passes.n_passes)
 
 
 def _only(problem: LinearProblem, present: Vector) -> LinearProblem:
@@ -125,30 +106,18 @@ def _spread(problem: LinearProblem, present: Vector, solution: Solution) -> Solu
     return replace(solution, alpha=alpha, weights=weights, bias=bias)
 
 
-class _Seen(NamedTuple):
-    """A feasible point as a certificate sees it."""
+class _CentralPath:
+    """The iterate: q and z of every row and class, and the table of W with b below it."""
 
-    worst: float
-    """The larger of relative gap and violation."""
-    beta: Matrix
-    W: Matrix
-    b: Vector
-
-
-class _Path:
-    """The iterate: q and z of every row and class, W (d x K) and b."""
-
-    def __init__(self, problem: LinearProblem):
+    def __init__(self, problem: LinearProblem, end: float):
         assert isinstance(problem.loss, CrammerSinger)
         self.problem = problem
         self.y, self.C = problem.targets, problem.costs
-        self.K = problem.loss.count_classes(self.y)
-        self.d = problem.source.n_features
-        self.own = unit_vectors(self.y, self.K)
-        scale = problem.intercept.scale
-        self.has_intercept, self.is_free = scale > 0.0, problem.intercept.is_free
-        self.stiffness = scale**-2.0 if self.has_intercept else 0.0
-        self.history, self.n_passes = History(), 0.0
+        K = problem.loss.count_classes(self.y)
+        self.own = unit_vectors(self.y, K)
+        self.penalty = table_penalty(problem)
+        self.has_intercept, self.is_free = problem.intercept.scale > 0.0, problem.intercept.is_free
+        self.history = History()
         totals = np.maximum(self.C @ self.own, 1e-6 * np.sum(self.C))  # a class without rows gets a little
         self.q = np.outer(self.C, totals / np.sum(totals))
         f = problem.combination_scores(coefficients_of(self.q, self.y, self.C))
@@ -156,10 +125,11 @@ class _Path:
         moved = min(1.0, max(_LEAST_MOVED, 1.0 / max(float(np.max(np.ptp(f, axis=1))), 1e-300)))
         self.q = moved * self.q + (1.0 - moved) * self.C[:, None] * self.own
         beta = coefficients_of(self.q, self.y, self.C)
-        self.W = problem.weights_from(beta)
-        self.b = np.sum(beta, axis=0) / self.stiffness if self.has_intercept and not self.is_free else np.zeros(self.K)
-        g = problem.scores(self.W) + self.b + (1.0 - self.own)
+        b = np.sum(beta, axis=0) / self.penalty[-1] if self.has_intercept and not self.is_free else np.zeros(K)
+        self.table = np.vstack([problem.weights_from(beta), b])
+        g = problem.scores(self.table[:-1]) + b + (1.0 - self.own)
         self.z = np.max(g, axis=1, keepdims=True) - g + max(1.0, float(np.std(g)))
+        self.passes = ClassPasses(problem, K, end)
 
     @property
     def gap(self) -> float:
@@ -168,100 +138,56 @@ class _Path:
 
     def _primal(self) -> float:
         """Value with t_i in place of the largest g_ik, an upper bound."""
-        penalty = 0.5 * float(np.vdot(self.W, self.W)) + 0.5 * self.stiffness * float(self.b @ self.b)
+        penalty = 0.5 * float(np.sum(self.penalty * np.square(self.table)))
         return penalty + float(self.C @ np.sum(self.own * self.z, axis=1))
 
-    def look(self) -> _Seen:
+    def candidate(self) -> Candidate:
         """The iterate with negligible shares set to zero and, for free intercepts, balanced."""
         C = self.C[:, None]
         q = np.where((self.q < _NEGLIGIBLE * C) & (self.q < self.z * C), 0.0, self.q)
         q *= C / np.sum(q, axis=1, keepdims=True)
         beta = balanced(q, self.y, self.C) if self.is_free else coefficients_of(q, self.y, self.C)
-        seen = assess(self.problem, beta, self.W, self.b)
-        worst = max(abs(seen.gap) / max(abs(seen.primal), 1e-300), seen.kkt_violation)
-        return _Seen(worst if math.isfinite(worst) else math.inf, beta, self.W, self.b)
+        return Candidate.evaluated(self.problem, beta, self.table[:-1], self.table[-1])
 
     def step(self) -> None:
         """Predictor, then centred and corrected step, with one factorisation."""
         h = self.q / self.z
-        solve = self._factored(h)
+        solve = ClassEquations(self.passes, h).factored()
         mu = float(np.vdot(self.q, self.z)) / self.q.size
-        dW, db, dq, dz = self._direction(h, solve, -self.q * self.z)
+        _, dq, dz = self._direction(h, solve, -self.q * self.z)
         length = self._length(dq, dz, 1.0)
         affine = float(np.vdot(self.q + length * dq, self.z + length * dz)) / self.q.size
         centring = max(affine / mu, 0.0) ** 3
-        dW, db, dq, dz = self._direction(h, solve, centring * mu - self.q * self.z - dq * dz)
+        change, dq, dz = self._direction(h, solve, centring * mu - self.q * self.z - dq * dz)
         length = self._length(dq, dz, _BOUNDARY)
-        self.W, self.b = self.W + length * dW, self.b + length * db
+        self.table = self.table + length * change
         self.q, self.z = self.q + length * dq, self.z + length * dz
         primal = self._primal()
-        self.history.record(self.n_passes, primal, primal - float(np.vdot(self.q, self.z)))
+        self.history.record(self.passes.n_passes, primal, primal - float(np.vdot(self.q, self.z)))
 
     def _length(self, dq: Matrix, dz: Matrix, share: float) -> float:
         """Largest step up to 1 that keeps q and z positive."""
         worst = max(float(np.max(-dq / self.q)), float(np.max(-dz / self.z)))
         return min(1.0, share / worst) if worst > 0.0 else 1.0
 
-    def _direction(self, h: Matrix, solve: Solve, target: Matrix) -> tuple[Matrix, Vector, Matrix, Matrix]:
-        """Changes of W, b, q and z that bring z dq + q dz to `target`."""
+    def _direction(self, h: Matrix, solve: Callable[[Matrix], Matrix], target: Matrix) -> tuple[Matrix, Matrix, Matrix]:
+        """Changes of the table, q and z that bring z dq + q dz to `target`."""
         total = np.sum(h, axis=1, keepdims=True)
         top = class_column(np.argmax(h, axis=1))
         each = target / self.z
         rise = np.sum(each, axis=1, keepdims=True) / total
-        a = _completed(each - h * rise, top)
+        a = _summing_to_zero(each - h * rise, top)
         beta = coefficients_of(self.q, self.y, self.C)
-        right = np.zeros((self.d + 1, self.K))
-        right[:-1] = self.problem.weights_from(beta - a) - self.W
-        right[-1] = np.sum(beta - a, axis=0) - self.stiffness * self.b
+        right = self.passes.combination(beta - a) - self.penalty * self.table
         if not self.has_intercept:
             right[-1] = 0.0
         change = solve(right)
-        df = self.problem.scores(change[:-1]) + change[-1]
+        df = self.passes.scores(change)
         mean = np.sum(h * df, axis=1, keepdims=True) / total
-        dq = _completed(a + h * (df - mean), top)
-        self.n_passes += 2.0
-        return change[:-1], change[-1], dq, rise + mean - df
-
-    def _factored(self, h: Matrix) -> Solve:
-        """Solver of the equations of a step; their matrix is scaled to a diagonal of ones."""
-        K, D = self.K, self.d + 1
-        matrix = np.zeros((K, D, K, D))
-        share = h / np.sum(h, axis=1, keepdims=True)
-        rows = max(1, _BLOCK_BYTES // (8 * K * D))
-        for top in range(0, self.problem.n_rows, rows):
-            span = slice(top, min(top + rows, self.problem.n_rows))
-            X = self.problem.source.take(span)
-            x = np.full((X.shape[0], D), float(self.has_intercept))
-            x[:, :-1] = X.toarray() if sparse.issparse(X) else X
-            shared = (share[span, :, None] * x[:, None, :]).reshape(len(x), K * D)
-            for k in range(1, K):
-                pairs = (x * h[span, k, None]).T @ shared[:, : k * D]
-                matrix[k, :, :k, :] -= pairs.reshape(D, k, D)
-        for k in range(K):
-            for other in range(k):
-                block = -matrix[k, :, other, :]
-                matrix[other, :, k, :] = -block
-                matrix[k, :, k, :] += block
-                matrix[other, :, other, :] += block
-        self.n_passes += 1.0
-        penalty = np.ones((K, D))
-        penalty[:, -1] = self.stiffness if self.has_intercept else 1.0
-        flat = matrix.reshape(K * D, K * D)
-        flat[np.diag_indices(K * D)] += penalty.ravel()
-        if self.is_free:  # the same number added to every b_k changes nothing; this takes that direction out
-            matrix[:, -1, :, -1] += float(np.trace(matrix[:, -1, :, -1])) / K**2
-        size = np.sqrt(np.maximum(np.diag(flat), 1e-300))
-        flat /= size[:, None] * size
-        factor = cho_factor(flat, overwrite_a=True, check_finite=True)
-
-        def solve(right: Matrix) -> Matrix:
-            answer = cho_solve(factor, right.T.ravel() / size, check_finite=False) / size
-            return np.ascontiguousarray(answer.reshape(K, D).T)
-
-        return solve
+        return change, _summing_to_zero(a + h * (df - mean), top), rise + mean - df
 
 
-def _completed(change: Matrix, top: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) -> Matrix:
+def _summing_to_zero(change: Matrix, top: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) -> Matrix:
     """Rows that sum to zero, the entry in column `top` set to minus the sum of the others."""
     np.put_along_axis(change, top, 0.0, axis=1)
     np.put_along_axis(change, top, -np.sum(change, axis=1, keepdims=True), axis=1)

@@ -1,10 +1,8 @@
 """Newton's method on the primal, for losses with a slope everywhere.
 
-`newton_descent` has the objective, its gradient and the steps, `newton_directions` the ways to a direction. What is
-decided here is how long a matrix serves, and where to begin: with far more rows than features, at the answer for a
-sample of the rows; where rows stop one step after the other at once, at the answers for smaller costs.
-
-Squared hinge: Keerthi and DeCoste, JMLR 2005; conjugate gradients: Lin, Weng and Keerthi, JMLR 2008.
+`newton_method` has the mathematics, `newton_rows` what it asks of rows in memory, `newton_directions` the ways to a
+direction. What is decided here is where to begin: with far more rows than features, at the answer for a sample of the
+rows.
 """
 
 from __future__ import annotations
@@ -15,30 +13,72 @@ from typing import ClassVar
 
 import numpy as np
 
+from maxmargin._loops.loss_curve import Curve
 from maxmargin._types import Vector
-from maxmargin.data.passes import Passes
-from maxmargin.errors import ParameterError
-from maxmargin.losses import Logistic, Squared, SquaredEpsilonInsensitive, SquaredHinge
-from maxmargin.penalties import L2
-from maxmargin.problems import History, LinearProblem, Problem, Solution, Status
+from maxmargin.backends.threads import undisturbed
+from maxmargin.problems import History, LinearProblem, Problem, ProblemKind, Solution, Status
 from maxmargin.problems.solution import listening
-from maxmargin.solvers.common.curve import curve_of
 from maxmargin.solvers.common.sampling import sample_of
-from maxmargin.solvers.common.solver import Solver
-from maxmargin.solvers.linear.newton_descent import Descent
+from maxmargin.solvers.common.solver import Solver, is_plain
+from maxmargin.solvers.linear.newton_method import NewtonMethod
+from maxmargin.solvers.linear.newton_rows import RowsInMemory
 
-_LOSSES = (Logistic, SquaredHinge, Squared, SquaredEpsilonInsensitive)
-_SAMPLE_TOL = 1e-2
-_REUSE = 0.1  # a step that shrinks the gap by this factor says that its matrix serves once more
-_SLOW = 0.3  # a whole step that shrinks it by no more says that its matrix was too rough
-_MAX_STEPS = 200
-_SHORT, _PATIENCE = 0.01, 10  # so many steps that are so short lead nowhere
-SMALLER = 0.1 ** np.arange(6.0, 0.0, -1.0)  # costs to come from, as parts of those given
+SAMPLE_TOL = 1e-2
 
 
-def solves(problem: Problem) -> bool:
-    """Whether `Newton` is for this problem."""
-    return isinstance(problem, LinearProblem) and isinstance(problem.loss, _LOSSES) and problem.penalty == L2()
+class NewtonRun:
+    """A method and the rows in memory that answer it, until the time is up."""
+
+    def __init__(self, problem: LinearProblem, curve: Curve, n_jobs: int | None, w: Vector | None, b: float = 0.0):
+        self.history = History()
+        self.rows = RowsInMemory(problem, curve, n_jobs)
+        self.method = NewtonMethod(
+            np.zeros(problem.source.n_features) if w is None else np.asarray(w, dtype=np.float64),
+            b,
+            scale=problem.intercept.scale,
+            has_kinks=curve.has_kinks,
+            pace=self.rows.pace,
+            sigma=curve.sigma,
+            listener=self._record,
+        )
+
+    def _record(self) -> None:
+        if self.method.cost == 1.0:
+            self.history.record(self.rows.n_passes, self.method.primal, self.method.dual)
+
+    def run(self, tol: float, max_iter: int | None, end: float) -> Status:
+        """Ask and answer; where a budget or Ctrl-C comes between, the rows are those of the method's point again."""
+        asking, status = self.method.run(tol, max_iter), Status.BUDGET
+        try:
+            question = next(asking)
+            while not (self.method.is_begun and time.perf_counter() > end):
+                question = asking.send(self.rows.answer(question))
+        except StopIteration as ended:
+            found: Status = ended.value
+            return found
+        except KeyboardInterrupt:
+            status = Status.INTERRUPTED
+        if self.method.cost < 1.0:
+            self.method.leave()
+            with undisturbed():
+                self.rows.go_back(self.method.w, self.method.b)
+        return status
+
+    def solution(self, status: Status, name: str) -> Solution:
+        """The point reached, with the multipliers of its slopes."""
+        weights, alpha = self.method.w, self.rows.multipliers(-self.rows.slope)
+        if status is Status.STALLED:
+            weights, alpha = self.rows.refined(weights, alpha)
+        return Solution(
+            alpha=alpha,
+            weights=weights,
+            bias=None if np.isinf(self.rows.scale) else self.rows.b,
+            status=status,
+            history=self.history,
+            solver=name,
+            passes=self.rows.n_passes,
+            seconds=self.history.elapsed,
+        )
 
 
 @dataclass(frozen=True)
@@ -47,86 +87,28 @@ class Newton(Solver):
 
     n_jobs: int | None = None
     name: ClassVar[str] = "newton"
+    suits: ClassVar[str] = (
+        "linear problems with a smooth loss (squared hinge, logistic, squared or "
+        "squared epsilon-insensitive) and an L2 penalty"
+    )
+
+    def takes(self, problem: ProblemKind) -> bool:
+        """Whether the loss has a slope everywhere."""
+        curve = problem.loss.curve
+        return is_plain(problem) and curve is not None and not curve.has_kinks
 
     def solve(self, problem: Problem, start: Solution | None = None) -> Solution:
         """Solve from the weights of `start`, or from those of a sample of the rows where there are very many."""
-        if not solves(problem):
-            raise ParameterError(
-                "solver='newton' is for linear problems with a smooth loss (squared hinge, logistic, squared or "
-                f"squared epsilon-insensitive) and an L2 penalty, not: {problem.objective}."
-            )
+        self.check(problem)
         assert isinstance(problem, LinearProblem)
         end = np.inf if self.max_seconds is None else time.perf_counter() + self.max_seconds
-        descent = Descent(problem, Passes(problem.source, self.n_jobs), curve_of(problem.loss))
-        descent.begin(start.weights if start is not None else self._weights_of_sample(problem))
-        return descent.solution(self._run(descent, end), self.name)
+        weights = self._weights_of_sample(problem) if start is None else start.weights
+        descent = NewtonRun(problem, problem.curve, self.n_jobs, weights)
+        return descent.solution(descent.run(self.tol, self.max_iter, end), self.name)
 
     def _weights_of_sample(self, problem: LinearProblem) -> Vector | None:
         sample = sample_of(problem)
         if sample is None:
             return None
         with listening(None):  # the gap of the sample is not the one that is waited for
-            return Newton(tol=_SAMPLE_TOL, max_seconds=self.max_seconds, n_jobs=self.n_jobs).solve(sample).weights
-
-    def _run(self, descent: Descent, end: float) -> Status:
-        """Step until the gap is within the tolerance, nothing moves, or the budget is spent."""
-        descent.look()
-        status = self._steps(descent, self.tol, end, may_jam=self.max_iter is None)
-        if status is not None:
-            return status
-        jammed = descent.point()
-        status = self._come_from_smaller_costs(descent, end)
-        if descent.primal > jammed["primal"]:
-            descent.go_back(jammed)
-        return status
-
-    def _steps(self, descent: Descent, tol: float, end: float, *, may_jam: bool) -> Status | None:
-        """Newton steps; None where one row after the other stops them at once, if that may end them."""
-        fresh, n_short = True, 0
-        for _ in range(self.max_iter or _MAX_STEPS):
-            if descent.smooth_gap <= tol:
-                return Status.CONVERGED
-            if time.perf_counter() > end:
-                return Status.BUDGET
-            before_primal, before_gap = descent.primal, descent.smooth_gap
-            try:
-                t = descent.step(min(0.01, max(before_gap, 1e-8)))
-            except KeyboardInterrupt:
-                return Status.INTERRUPTED
-            was_fresh, fresh = fresh, descent.smooth_gap > _REUSE * before_gap
-            if fresh:
-                was_slow = t > 0.5 and descent.smooth_gap > _SLOW * before_gap
-                descent.directions.forget(disappointed=was_fresh and was_slow)
-                if was_fresh and descent.primal >= before_primal and descent.smooth_gap >= before_gap:
-                    return Status.STALLED
-            n_short = n_short + 1 if t < _SHORT else 0
-            if may_jam and n_short == _PATIENCE:
-                return None
-        return Status.CONVERGED if descent.smooth_gap <= tol else Status.BUDGET
-
-    def _come_from_smaller_costs(self, descent: Descent, end: float) -> Status:
-        """Go to the answers for costs that grow up to those given.
-
-        Where C is very large, rows that meet their margin with nothing to spare are walls. Answers for smaller costs
-        have violated rows, and with them the curvature that shows the way between these walls.
-        """
-        costs, history, tol = descent.C, descent.history, max(self.tol, _SAMPLE_TOL)
-        try:
-            with listening(None):
-                for factor in SMALLER:
-                    descent.C, descent.history = factor * costs, History()
-                    descent.directions.forget()
-                    descent.look()
-                    status = self._steps(descent, tol, end, may_jam=False)
-                    if status is Status.INTERRUPTED or time.perf_counter() > end:
-                        descent.primal = np.inf  # of other costs
-                        return Status.INTERRUPTED if status is Status.INTERRUPTED else Status.BUDGET
-            descent.C, descent.history = costs, history
-            descent.directions.forget()
-            descent.look()
-            return self._steps(descent, self.tol, end, may_jam=False) or Status.STALLED
-        except KeyboardInterrupt:
-            descent.primal = np.inf
-            return Status.INTERRUPTED
-        finally:
-            descent.C, descent.history = costs, history
+            return Newton(tol=SAMPLE_TOL, max_seconds=self.max_seconds, n_jobs=self.n_jobs).solve(sample).weights

@@ -26,7 +26,7 @@ import numpy as np
 from maxmargin._types import Matrix, RowIndex, Vector
 from maxmargin.data.passes import Passes
 from maxmargin.data.row_products import RowProducts
-from maxmargin.solvers.common.positive_factor import PositiveFactor
+from maxmargin.solvers.common.positive_systems import PositiveFactor
 from maxmargin.solvers.common.sampling import long_rows, sampled
 
 MAX_FACTORED = 1500

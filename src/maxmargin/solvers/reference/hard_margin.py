@@ -15,6 +15,7 @@ cannot be separated.
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,13 +25,7 @@ from maxmargin._types import Labels, Matrix, RowIndex, Rows, Vector
 from maxmargin.data import as_double, as_rows, count_rows
 from maxmargin.errors import DataError
 from maxmargin.problems import LinearProblem, Problem, Specification
-from maxmargin.solvers.reference.interior_point import (
-    InteriorPoint,
-    QuadraticProgram,
-    is_hopeless,
-    not_begun,
-    solve_program,
-)
+from maxmargin.solvers.reference.qp_forms import InteriorPoint, QuadraticProgram, is_hopeless, not_begun, solve_program
 
 _PROOF_ROUNDS = 50
 
@@ -100,24 +95,18 @@ def sharpened_proof(problem: Problem, lam: Vector) -> Vector:
     projected = lam[used]
     for _ in range(_PROOF_ROUNDS):
         projected = np.maximum(projected + inverse @ (right - system @ projected), 0.0)
+    parts = [projected]
+    with suppress(RuntimeError):  # too many iterations
+        parts.append(nnls(system, right)[0])
     candidates = [lam]
-    for part in (projected, _least_squares(system, right)):
-        if part is not None and np.any(part > 0.0):
+    for part in parts:
+        if np.any(part > 0.0):
             trial = np.zeros_like(lam)
             trial[used] = part
             trial = normalised(problem, trial)
             if np.all(np.isfinite(trial)):
                 candidates.append(trial)
     return min(candidates, key=lambda one: hull_distance(problem, one))
-
-
-def _least_squares(system: Matrix, right: Vector) -> Vector | None:
-    """The least-squares solution that is not negative, exact up to rounding, or None where it does not come about."""
-    try:
-        found: Vector = nnls(system, right)[0]
-    except RuntimeError:  # too many iterations
-        return None
-    return found
 
 
 def _features(problem: Problem, rows: RowIndex) -> Matrix:

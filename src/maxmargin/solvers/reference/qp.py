@@ -3,7 +3,7 @@
 The dual form (kernel matrix formed whole, n variables) or, for linear problems with fewer features than rows, the
 primal form (`solvers.reference.qp_forms`). Hard margins go through the nearest points of convex hulls
 (`solvers.reference.hard_margin`). An L1 penalty has the primal form alone, and its multipliers are scaled into their
-domain (`solvers.sparse.l1_domain`).
+domain (`solvers.common.feasible`).
 """
 
 from __future__ import annotations
@@ -11,27 +11,28 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
 from maxmargin._types import Vector
-from maxmargin.certificates import Assessment, assess
+from maxmargin.certificates import assess
 from maxmargin.errors import NotSeparableError, ParameterError
 from maxmargin.losses import DualBox, HardMargin, SquaredEpsilonInsensitive, SquaredHinge
 from maxmargin.penalties import L1, L2
-from maxmargin.problems import History, KernelProblem, LinearProblem, Problem, Solution, Status
-from maxmargin.solvers.common.feasible import balanced, feasible
+from maxmargin.problems import History, KernelProblem, LinearProblem, Problem, ProblemKind, Solution, Status
+from maxmargin.solvers.common.candidate import Candidate
+from maxmargin.solvers.common.feasible import balanced, feasible, into_domain
 from maxmargin.solvers.common.polish import polish
-from maxmargin.solvers.common.solver import Solver
+from maxmargin.solvers.common.solver import Solver, is_quadratic
 from maxmargin.solvers.reference.hard_margin import hull_distance, is_proof, nearest_points, sharpened_proof
-from maxmargin.solvers.reference.interior_point import InteriorPoint
-from maxmargin.solvers.reference.qp_forms import has_primal_form, solve_dual, solve_primal
-from maxmargin.solvers.sparse.l1_domain import into_domain
+from maxmargin.solvers.reference.qp_forms import InteriorPoint, has_primal_form, solve_dual, solve_primal
 
 _INSIDE = 1e-5  # share of the strength by which a sum of multipliers must miss it for its weight to be zero
 _OPTIMAL = 1e-10  # a relative gap below which exact zeros are worth more than another digit
 _GOOD = 1e-9  # a relative gap that asks for no second opinion
+_OVER = (Status.CONVERGED, Status.STALLED)
+_MAX_GRAM = 4000  # rows up to which a whole kernel matrix is worth one
 
 
 @dataclass(frozen=True)
@@ -45,17 +46,31 @@ class QP(Solver):
     form: Literal["auto", "dual", "primal"] = "auto"
     name: ClassVar[str] = "qp"
 
+    def takes(self, problem: ProblemKind) -> bool:
+        """Whether the dual is a quadratic program, or with an L1 penalty the primal."""
+        if problem.nu is not None or not is_quadratic(problem.loss):
+            return False
+        is_primal = has_primal_form(problem) and not isinstance(problem.loss, HardMargin)
+        return problem.penalty == L2() or (isinstance(problem.penalty, L1) and is_primal)
+
+    def refusal(self, problem: ProblemKind) -> str:
+        """What does not suit: the loss, or the penalty."""
+        if not is_quadratic(problem.loss):
+            return f"solver='qp' cannot solve the {problem.loss.name} loss, whose dual is not a quadratic program."
+        return (
+            "solver='qp' is for the penalty 1/2 |w|^2, and for an L1 penalty with the hinge or the tube, also "
+            f"squared, not for: {problem.objective}."
+        )
+
     def solve(self, problem: Problem, start: Solution | None = None) -> Solution:
         """Solve to the last digits; an interior-point method has no use for a start.
 
         max_seconds may be overrun by one iteration, for which a matrix with one row a variable is factored. Where time
         is up with nothing better, the answer is alpha = 0.
         """
+        self.check(problem)
         box = problem.loss.dual_box(problem.costs)
-        if box is None:
-            raise ParameterError(
-                f"solver='qp' cannot solve the {problem.loss.name} loss, whose dual is not a quadratic program."
-            )
+        assert box is not None
         if isinstance(problem, KernelProblem) and not (problem.is_convex or problem.is_convex_here()):
             raise ParameterError(
                 f"solver='qp' needs a kernel matrix without negative eigenvalues, and these data give it some: the "
@@ -69,32 +84,19 @@ class QP(Solver):
             answer = self._hard_margin(problem, box, history, end)
         else:
             answer = self._soft_margin(problem, box, history, end)
-        return Solution(
-            alpha=answer.alpha,
-            weights=answer.weights,
-            bias=None,
-            status=answer.status,
-            history=history,
-            solver=self.name,
-            passes=float(answer.iterations),
-            seconds=history.elapsed,
-        )
+        iterations = float(answer.point.iterations)
+        return answer.at.solution(answer.point.status, history, self.name, iterations)
 
     def _soft_margin(self, problem: Problem, box: DualBox, history: History, end: float) -> _Answer:
         forms = self._forms(problem)
         answer = self._solve_form(forms[0], problem, box, history, end)
-        relative = answer.seen.difference / max(abs(answer.seen.primal), 1e-300)
-        if len(forms) > 1 and answer.status in (Status.CONVERGED, Status.STALLED) and relative > _GOOD:
+        if len(forms) > 1 and answer.point.status in _OVER and answer.at.gap > _GOOD:
             other = self._solve_form(forms[1], problem, box, history, end)
             answer = min(answer, other, key=_difference)
         return answer
 
     def _sparse(self, problem: LinearProblem, box: DualBox, history: History, end: float) -> _Answer:
-        if not isinstance(problem.penalty, L1) or isinstance(problem.loss, HardMargin) or not has_primal_form(problem):
-            raise ParameterError(
-                "solver='qp' is for the penalty 1/2 |w|^2, and for an L1 penalty with the hinge or the tube, also "
-                f"squared, not for: {problem.objective}."
-            )
+        assert isinstance(problem.penalty, L1)
         if self.form == "dual":
             raise ParameterError(
                 "form='dual' is for the penalty 1/2 |w|^2; an L1 penalty is solved in its primal form."
@@ -111,8 +113,8 @@ class QP(Solver):
                 fresh = into_domain(problem, _from_scores(problem, candidates[-1], box))
                 candidates.append(_answer(problem, fresh, w, point))
         # The first of those that are as good as optimal, so that weights which are zero are exactly so.
-        answer = min(candidates, key=lambda one: max(one.seen.difference, _OPTIMAL * abs(one.seen.primal)))
-        history.record(point.iterations, answer.seen.primal, answer.seen.dual)
+        answer = min(candidates, key=lambda one: max(one.at.seen.difference, _OPTIMAL * abs(one.at.seen.primal)))
+        history.record(point.iterations, answer.at.seen.primal, answer.at.seen.dual)
         return answer
 
     def _forms(self, problem: Problem) -> list[str]:
@@ -126,13 +128,9 @@ class QP(Solver):
         if not has_primal_form(problem):
             return ["dual"]
         fewer_features = isinstance(problem, LinearProblem) and problem.source.n_features < problem.n_rows
-        return (
-            ["primal", "dual"]
-            if fewer_features and problem.n_rows <= _MAX_GRAM
-            else ["primal"]
-            if fewer_features
-            else ["dual", "primal"]
-        )
+        if not fewer_features:
+            return ["dual", "primal"]
+        return ["primal", "dual"] if problem.n_rows <= _MAX_GRAM else ["primal"]
 
     def _solve_form(self, form: str, problem: Problem, box: DualBox, history: History, end: float) -> _Answer:
         weights = None
@@ -142,7 +140,7 @@ class QP(Solver):
             alpha, point = solve_dual(problem, box, self.max_iter, end)
         alpha = feasible(problem, alpha, box)
         candidates = [_answer(problem, alpha, None, point)]
-        history.record(point.iterations, candidates[0].seen.primal, candidates[0].seen.dual)
+        history.record(point.iterations, candidates[0].at.seen.primal, candidates[0].at.seen.dual)
         if point.status is Status.BUDGET and np.any(alpha):
             candidates.append(_answer(problem, np.zeros_like(alpha), None, point))
         if point.status is not Status.INTERRUPTED and time.perf_counter() <= end:
@@ -152,10 +150,10 @@ class QP(Solver):
                 candidates.append(_answer(problem, _from_scores(problem, candidates[-1], box), None, point))
         if weights is not None and isinstance(problem, LinearProblem):
             # Where C is large and features are badly scaled, w = sum_i beta_i x_i loses digits that w itself has.
-            best = max(candidates, key=lambda one: one.seen.dual)
-            candidates.append(_answer(problem, best.alpha, weights, point))
+            best = max(candidates, key=lambda one: one.at.seen.dual)
+            candidates.append(_answer(problem, best.at.alpha, weights, point))
         answer = min(candidates, key=_difference)
-        history.record(point.iterations, answer.seen.primal, answer.seen.dual)
+        history.record(point.iterations, answer.at.seen.primal, answer.at.seen.dual)
         return answer
 
     def _hard_margin(self, problem: Problem, box: DualBox, history: History, end: float) -> _Answer:
@@ -163,47 +161,40 @@ class QP(Solver):
         distance = hull_distance(problem, lam)
         alpha = lam / distance**2 if distance > 0.0 else np.zeros_like(lam)
         answer = _answer(problem, alpha, None, point)
-        is_over = point.status in (Status.CONVERGED, Status.STALLED)
-        if is_over and not np.isfinite(answer.seen.primal):
+        is_over = point.status in _OVER
+        if is_over and not np.isfinite(answer.at.seen.primal):
             proof = sharpened_proof(problem, lam)
             if is_proof(problem, proof) or not has_primal_form(problem):
                 raise _not_separable(problem, proof)
             answer = self._solve_form("primal", problem, box, history, end)  # no proof either way: a second opinion
-            if not np.isfinite(answer.seen.primal) and answer.status in (Status.CONVERGED, Status.STALLED):
+            if not np.isfinite(answer.at.seen.primal) and answer.point.status in _OVER:
                 raise _not_separable(problem, proof)
-            alpha = answer.alpha
-        if np.isfinite(answer.seen.primal) and point.status is not Status.INTERRUPTED:
-            history.record(point.iterations, answer.seen.primal, answer.seen.dual)
+            alpha = answer.at.alpha
+        if np.isfinite(answer.at.seen.primal) and point.status is not Status.INTERRUPTED:
+            history.record(point.iterations, answer.at.seen.primal, answer.at.seen.dual)
             alpha, _ = polish(problem, alpha, box, _diagonal(problem), end)
             answer = _answer(problem, _scaled_to_margin_one(problem, alpha), None, point)
-            if answer.seen.difference > _GOOD * answer.seen.primal:  # a margin far smaller than the hulls are wide
+            if answer.at.gap > _GOOD:  # a margin far smaller than the hulls are wide
                 answer = min(answer, self._solve_form("primal", problem, box, history, end), key=_difference)
-            history.record(point.iterations, answer.seen.primal, answer.seen.dual)
+            history.record(point.iterations, answer.at.seen.primal, answer.at.seen.dual)
         return answer
 
 
-_MAX_GRAM = 4000  # rows up to which a whole kernel matrix is worth a second opinion
+class _Answer(NamedTuple):
+    """A point, and how the program ended that led to it."""
 
-
-@dataclass(frozen=True)
-class _Answer:
-    """A point with what the certificate's arithmetic says of it."""
-
-    alpha: Vector
-    weights: Vector | None
-    seen: Assessment
-    status: Status
-    iterations: int
+    at: Candidate
+    point: InteriorPoint
 
 
 def _difference(answer: _Answer) -> float:
-    return answer.seen.difference
+    return answer.at.seen.difference
 
 
 def _answer(problem: Problem, alpha: Vector, weights: Vector | None, point: InteriorPoint) -> _Answer:
     if weights is None and isinstance(problem, LinearProblem):
         weights = problem.weights_from(problem.coefficients(alpha))
-    return _Answer(alpha, weights, assess(problem, alpha, weights, None), point.status, point.iterations)
+    return _Answer(Candidate.evaluated(problem, alpha, weights), point)
 
 
 def _diagonal(problem: Problem) -> Vector:
@@ -213,10 +204,10 @@ def _diagonal(problem: Problem) -> Vector:
 
 def _from_scores(problem: Problem, answer: _Answer, box: DualBox) -> Vector:
     """For a smooth loss the scores determine the multipliers: alpha_i = -C_i l'(z_i)."""
-    if isinstance(problem, LinearProblem) and answer.weights is not None:
-        f = problem.scores(answer.weights) + answer.seen.bias
+    if isinstance(problem, LinearProblem) and answer.at.weights is not None:
+        f = problem.scores(answer.at.weights) + answer.at.seen.bias
     else:
-        f = problem.combination_scores(problem.coefficients(answer.alpha)) + answer.seen.bias
+        f = problem.combination_scores(problem.coefficients(answer.at.alpha)) + answer.at.seen.bias
     alpha = problem.loss.multipliers(-problem.costs * problem.loss.score_slope(f, problem.targets), problem.targets)
     return balanced(alpha, problem.coefficients(np.ones_like(alpha)), box) if problem.intercept.is_free else alpha
 

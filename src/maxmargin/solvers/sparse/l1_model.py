@@ -1,4 +1,4 @@
-"""The quadratic model of a smooth loss plus strength |u|_1, on a working set of columns: built and minimised.
+"""Quadratics plus an L1 penalty on a working set of columns: the model of a smooth loss, and how both are minimised.
 
     minimise over u, shift    1/2 sum_i c_i (<x_i, u - w> + shift)^2 + 1/2 ridge shift^2
                               + g' (u - w) + g_0 shift + strength |u|_1
@@ -10,26 +10,28 @@ intercept. The intercept is eliminated: with edge_j = sum_i c_i x_ij and corner 
     H = X' diag(c) X - edge edge' / corner        slope g - edge g_0 / corner
 
 Few columns: H is formed. Coordinate descent finds which u_j are not zero; where it crawls because columns are alike, a
-Newton step on the face of those (signs kept, weights that would change sign stopped at zero) ends it at once.
-Many columns: coordinate descent on the columns themselves.
+Newton step on the face of those (signs kept, weights that would change sign stopped at zero) ends it at once: on a face
+the objective is a quadratic, and its minimum one Cholesky factor away. Many columns: coordinate descent on the columns
+themselves.
 
-Nothing here knows of a loss. The squared loss has c_i = C_i, and the model is the problem itself.
+Nothing here knows of a loss. The squared loss has c_i = C_i, and the model is the problem itself: the lasso minimises
+it with the same functions, also with l2/2 |u|^2 beside |u|_1 and where weights must not be negative.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from maxmargin._loops.linear.columns import chosen_products_loop, column_descent, gram_descent
+from maxmargin._loops.linear.lasso import Columns, Shrinkage, chosen_products_loop, column_sweeps, product_sweeps
 from maxmargin._loops.rows import CSRRows, DenseRows
 from maxmargin._types import Matrix, RowIndex, Vector
-from maxmargin.backends.threads import StopFlag, one_blas_thread, over_ranges, run_together, thread_count
+from maxmargin.backends.threads import StopFlag, over_ranges, run_together, thread_count
 from maxmargin.data.passes import Passes
-from maxmargin.solvers.common.positive_factor import PositiveFactor
+from maxmargin.solvers.common.positive_systems import PositiveFactor
 
 MAX_GRAM = 3000  # columns up to which H is formed
 _BLOCK_ROWS = 2048
@@ -38,19 +40,13 @@ _THREAD_BYTES = 256 << 20  # room for the H of all threads together
 _FLOOR = 1e-12  # share of its own curvature that a column keeps when the intercept takes it all
 _ROUNDS = 6
 _WALK = 60  # weights that may reach zero on one walk
+_BRIEF = 1000  # columns whose sweeps end within milliseconds
 _GRAM_SWEEPS = 100
 _COLUMN_SWEEPS = 60
 
 
-class Intercept(NamedTuple):
-    """How the intercept enters the model: its slope, and the curvature its own penalty gives it."""
-
-    slope: float
-    ridge: float
-
-
 @dataclass(frozen=True)
-class Model:
+class LocalModel:
     """The model around weights w of the working set `chosen`."""
 
     passes: Passes
@@ -58,87 +54,93 @@ class Model:
     w: Vector
     g: Vector
     c: Vector
-    intercept: Intercept | None
+    bias: tuple[float, float] | None
+    """Slope in the intercept, and the curvature its own penalty gives it; None where there is no intercept."""
     strength: float
 
     def minimise(self, goal: float) -> tuple[Vector, float]:
         """The u whose coordinates are all within `goal` of optimal, or nearly, and the shift of the intercept."""
+        cost = Shrinkage(self.strength)
         edge, corner, base = np.zeros(len(self.w)), 1.0, 0.0
-        if self.intercept is not None:
+        if self.bias is not None:
+            slope, ridge = self.bias
             edge = self.passes.combination(self.c)[self.chosen]
-            corner = max(float(np.sum(self.c)) + self.intercept.ridge, 1e-300)
-            base = self.intercept.slope / corner
-        g = self.g - edge * base
+            corner = max(float(np.sum(self.c)) + ridge, 1e-300)
+            base = slope / corner
+        v, u = edge * base - self.g, self.w.copy()
         if len(self.chosen) <= MAX_GRAM:
             H = chosen_products(self.passes, self.c, self.chosen)
             floor = _floor(np.diag(H))
             H -= np.outer(edge, edge / corner)
             H[np.diag_indices(len(H))] = np.maximum(np.diag(H), 0.0) + floor
-            u = minimise_gram(H, g, self.w, self.strength, goal)
+            minimise_by_products(H, v, u, cost, goal, _GRAM_SWEEPS, _ROUNDS)
         else:
-            u = self._by_columns(g, edge, corner, goal)
+            squares = self.passes.squared_combination(self.c)[self.chosen]
+            squares = np.maximum(squares - edge**2 / corner, 0.0) + _floor(squares)
+            rho = np.zeros(int(np.count_nonzero(self.c)))
+            Z, every = scaled_columns(self.passes, self.c, self.chosen), np.arange(len(u))
+            columns = Columns(Z, every, v, squares, edge / np.sqrt(corner))
+            minimise_by_columns(columns, u, rho, cost, goal, _COLUMN_SWEEPS)
         shift = -base - float(edge @ (u - self.w)) / corner
-        return u, shift if self.intercept is not None else 0.0
-
-    def _by_columns(self, g: Vector, edge: Vector, corner: float, goal: float) -> Vector:
-        Z = scaled_columns(self.passes, self.c, self.chosen)
-        diagonal = self.passes.squared_combination(self.c)[self.chosen]
-        diagonal = np.maximum(diagonal - edge**2 / corner, 0.0) + _floor(diagonal)
-        u, r = self.w.copy(), np.zeros(int(np.count_nonzero(self.c)))
-
-        def task(stop: StopFlag) -> int:
-            return column_descent(Z, g, diagonal, edge, corner, self.w, u, r, self.strength, goal, _COLUMN_SWEEPS, stop)
-
-        run_together([task])
-        return u
+        return u, shift if self.bias is not None else 0.0
 
 
 def _floor(diagonal: Vector) -> Vector:
     return _FLOOR * diagonal + 1e-200
 
 
-def minimise_gram(H: Matrix, g: Vector, w: Vector, strength: float, goal: float) -> Vector:
-    """Minimiser over u of 1/2 (u - w)' H (u - w) + g' (u - w) + strength |u|_1, from u = w."""
-    u, G = w.copy(), g.copy()
-    for _ in range(_ROUNDS):
+def minimise_by_products(
+    H: Matrix, v: Vector, u: Vector, cost: Shrinkage, goal: float, sweeps: int, rounds: int
+) -> None:
+    """Bring u to the minimum of a quadratic and what it costs, and with it v, minus the slope of the quadratic.
 
-        def task(stop: StopFlag) -> int:
-            return gram_descent(H, G, u, strength, goal, _GRAM_SWEEPS, stop)
+    H may be larger than u: its first rows and columns count. A round is sweeps and a Newton step.
+    """
 
-        if run_together([task])[0] > 0:
-            break
-        if not _to_the_minimum_of_the_face(H, G, u, strength):
-            break
-    return u
+    def task(stop: StopFlag) -> bool:
+        return product_sweeps(H, v, u, cost, goal, sweeps, stop)
+
+    for _ in range(rounds):
+        if run_together([task], brief=len(u) < _BRIEF)[0] or not _to_the_minimum_of_the_face(H, v, u, cost):
+            return
 
 
-def _to_the_minimum_of_the_face(H: Matrix, G: Vector, u: Vector, strength: float) -> bool:
-    """A walk towards the minimum of the model over u of the same signs; says whether it went down.
+def minimise_by_columns(columns: Columns, u: Vector, rho: Vector, cost: Shrinkage, goal: float, sweeps: int) -> None:
+    """The same where the columns are too many for H: changes u and rho."""
+    run_together([lambda stop: column_sweeps(columns, u, rho, cost, goal, sweeps, stop)])
+
+
+def _to_the_minimum_of_the_face(H: Matrix, v: Vector, u: Vector, cost: Shrinkage) -> bool:
+    """A Newton step among weights of the same signs; says whether it went down.
 
     Where the minimum has other signs, weights that would change theirs stop at zero: all at once if that leads down,
-    else one after the other as the walk meets them, each time turning to the minimum over those that are left.
+    else one after the other as a walk to it meets them, each time turning to the minimum over those that are left.
     """
     face = np.flatnonzero(u)
-    here, slope = u[face], G[face] + strength * np.sign(u[face])
+    if len(face) == 0:
+        return False
+    here = u[face]
     A = H[np.ix_(face, face)]
+    if cost.l2 > 0.0:
+        A[np.diag_indices(len(A))] += cost.l2
+    slope = cost.l2 * here + cost.l1 * np.sign(here) - v[face]
     try:
-        with one_blas_thread():
-            factor = PositiveFactor(A)
+        factor = PositiveFactor(A)
+        minimum = here - factor.solve(slope)
+        there = np.where(minimum * here > 0.0, minimum, 0.0)
+        if not _change(A, slope, there - here) < 0.0:
+            there = _walk(factor, here, minimum)
     except np.linalg.LinAlgError:  # too singular for a step to mean anything
         return False
-    minimum = here - factor.solve(slope)
-    there = np.where(minimum * here > 0.0, minimum, 0.0)
-    if _change(A, slope, there - here) >= 0.0:
-        there = _walk(factor, here, minimum)
-    if _change(A, slope, there - here) >= 0.0:
+    if not _change(A, slope, there - here) < 0.0:
         return False
     u[face] = there
-    G += (there - here) @ H[face]
+    v -= (there - here) @ H[face, : len(v)]
     return True
 
 
 def _change(A: Matrix, slope: Vector, step: Vector) -> float:
-    """Change of the model by a step inside a face."""
+    """Change of the objective by a step inside a face."""
     return float(slope @ step) + 0.5 * float(step @ (A @ step))
 
 
@@ -155,10 +157,10 @@ def _walk(factor: PositiveFactor, here: Vector, minimum: Vector) -> Vector:
     while True:
         step = towards - at
         crosses = (at != 0.0) & (towards * here <= 0.0)
-        reach = np.where(crosses, at / np.where(crosses, -step, 1.0), np.inf)
-        first = int(np.argmin(reach))
         if not np.any(crosses):
             return towards
+        reach = np.where(crosses, at / np.where(crosses, -step, 1.0), np.inf)
+        first = int(np.argmin(reach))
         at = at + reach[first] * step
         at[[*zero, first]] = 0.0
         if len(zero) == _WALK:
@@ -168,7 +170,7 @@ def _walk(factor: PositiveFactor, here: Vector, minimum: Vector) -> Vector:
         K[:, len(zero)] = factor.solve(unit)
         zero.append(first)
         part = K[:, : len(zero)]
-        towards = minimum - part @ np.linalg.lstsq(part[zero], minimum[zero], rcond=None)[0]
+        towards = minimum - part @ PositiveFactor(part[zero]).solve(minimum[zero])
         towards[zero] = 0.0
 
 
@@ -201,8 +203,7 @@ def chosen_products(passes: Passes, weight: Vector, chosen: RowIndex) -> Matrix:
     if passes.n_entries < _SERIAL_ENTRIES:
         jobs = 1
     is_dense = isinstance(rows, DenseRows)
-    with one_blas_thread():
-        parts = over_ranges(dense if is_dense else scattered, len(used), jobs) if len(used) else []
+    parts = over_ranges(dense if is_dense else scattered, len(used), jobs) if len(used) else []
     H = np.asarray(sum(parts, np.zeros((size, size))))
     return H if is_dense else H + H.T - np.diag(np.diag(H))
 

@@ -13,6 +13,7 @@ ones stay as they are, and edge_j is subtracted from what they give: nothing bec
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import cached_property
 
 import numpy as np
 from scipy import sparse
@@ -20,7 +21,7 @@ from scipy import sparse
 from maxmargin._loops.passes import chosen_combination_loop, row_products_loop
 from maxmargin._loops.rows import CSRRows
 from maxmargin._types import Matrix, RowIndex, Rows, Vector
-from maxmargin.data import ArraySource, long_sum
+from maxmargin.data import ArraySource, as_double, long_sum
 from maxmargin.data.passes import Passes
 from maxmargin.errors import DataError
 
@@ -36,6 +37,8 @@ class Design(ABC):
     """|z_j| of every column with its share of the intercept's direction."""
     lengths: Vector
     """|z_j| of every column without it."""
+    n_passes: float = 0.0
+    """Passes over the data so far."""
 
     def __init__(self, y: Vector, C: Vector, *, free: bool):
         self.y, self.C, self.free = y, C, free
@@ -68,16 +71,9 @@ class Design(ABC):
         shift = float(self.root @ rho) / self.mass
         return rho - shift * self.root
 
-    @property
-    def n_passes(self) -> float:
-        """Passes over the data so far."""
-        return self._n_passes
-
-    _n_passes: float = 0.0
-
     def correlations(self, rho: Vector, chosen: RowIndex | None = None) -> Vector:
         """z_j' rho of the chosen columns, or of all; rho has no share of the intercept's direction."""
-        self._n_passes += 1.0 if chosen is None else len(chosen) / max(1, self.n_features)
+        self.n_passes += 1.0 if chosen is None else len(chosen) / max(1, self.n_features)
         beta = self.root * rho
         found = self._correlations(beta, chosen)
         if self.free:  # rounding leaves a share, which columns far from zero would see
@@ -115,7 +111,7 @@ class DenseDesign(Design):
         """In one pass over the rows."""
         w = np.zeros(self.n_features)
         w[chosen] = u
-        self._n_passes += 1.0
+        self.n_passes += 1.0
         return self.without_intercept(self.target - self.root * self.passes.scores(w))
 
     def taken(self, chosen: RowIndex) -> Matrix:
@@ -129,7 +125,7 @@ class DenseDesign(Design):
 
     def products(self) -> Matrix:
         """Z'Z of all columns in one pass."""
-        self._n_passes += 1.0
+        self.n_passes += 1.0
         H = self.passes.products(self.C)
         return H - np.outer(self.edges, self.edges)
 
@@ -140,27 +136,20 @@ class SparseDesign(Design):
     def __init__(self, X: Rows, y: Vector, C: Vector, *, free: bool, n_jobs: int | None = None):
         super().__init__(y, C, free=free)
         by_columns = sparse.csr_matrix(X.T)
-        d, n = by_columns.shape
+        d = by_columns.shape[0]
         self.passes = Passes(ArraySource(by_columns, np.zeros(d), np.ones(d)), n_jobs)
         rows = self.passes.rows
         assert isinstance(rows, CSRRows)
         self.columns = rows
-        if np.ptp(C) > 0.0:
-            values = rows.values * self.root[rows.columns]
-            squares = sparse.csr_matrix((np.square(values), rows.columns, rows.starts), shape=(d, n)) @ np.ones(n)
-            self._weighted: CSRRows | None = CSRRows(values, rows.columns, rows.starts)
-        else:
-            squares = C[0] * self.passes.squared_lengths()
-            self._weighted = None
+        self.is_plain = bool(np.ptp(C) == 0.0)
+        squares = C[0] * self.passes.squared_lengths() if self.is_plain else as_double(by_columns).power(2) @ C
         self._measure(self.passes.scores(C) if free else np.zeros(d), squares)
 
-    @property
+    @cached_property
     def weighted(self) -> CSRRows:
         """Columns of Z itself."""
-        if self._weighted is None:
-            rows = self.columns
-            self._weighted = CSRRows(rows.values * float(self.root[0]), rows.columns, rows.starts)
-        return self._weighted
+        rows = self.columns
+        return CSRRows(rows.values * self.root[rows.columns], rows.columns, rows.starts)
 
     def _correlations(self, beta: Vector, chosen: RowIndex | None) -> Vector:
         return self.passes.scores(beta) if chosen is None else self.passes.scores_of(chosen, beta)
@@ -173,12 +162,9 @@ class SparseDesign(Design):
 
     def add_products(self, chosen: RowIndex, first: int, H: Matrix) -> None:
         """Write <z_j, z_k> of the chosen columns into H, from number `first` on."""
-        is_plain = bool(np.ptp(self.C) == 0.0)
-        rows = self.columns if is_plain else self.weighted
-        row_products_loop(rows, chosen, first, np.zeros(len(self.y)), H)
-        m = len(chosen)
-        edge = self.edges[chosen]
-        factor = float(self.C[0]) if is_plain else 1.0
+        row_products_loop(self.columns if self.is_plain else self.weighted, chosen, first, np.zeros(len(self.y)), H)
+        m, edge = len(chosen), self.edges[chosen]
+        factor = float(self.C[0]) if self.is_plain else 1.0
         H[first:m, :m] = factor * H[first:m, :m] - np.outer(edge[first:], edge)
         H[:first, first:m] = H[first:m, :first].T
 

@@ -7,9 +7,9 @@
 Optimal are w and beta_i = -C_i l'(f_i) with sum_i beta_i x_ij = strength sign(w_j) where w_j is not zero, and within
 +-strength where it is.
 
-A look. A free intercept is first set to its exact best for the current scores. One pass then gives the sums
+An evaluation. A free intercept is first set to its exact best for the current scores. One pass then gives the sums
 v_j = sum_i beta_i x_ij of all columns. The multipliers, scaled by min(1, strength / max_j |v_j|), are feasible
-(`l1_domain`), so every look has a duality gap.
+(`solvers.common.feasible`), so every evaluation has a duality gap.
 
 A step. The working set is every column with a weight, and the columns that promise most: largest (|v_j| - strength) by
 the length of the column, up to as many again. On it the quadratic model of the losses is minimised together with the
@@ -32,21 +32,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from maxmargin._loops.curves import line_loop, look_loop
+from maxmargin._loops.curves import evaluate_loop, line_loop
 from maxmargin._types import RowIndex, Vector
-from maxmargin.backends.threads import over_ranges
+from maxmargin.backends.threads import one_blas_thread, over_ranges
 from maxmargin.data.passes import Passes
-from maxmargin.errors import ParameterError
-from maxmargin.losses import DualBox, Logistic, Squared, SquaredEpsilonInsensitive, SquaredHinge
 from maxmargin.penalties import L1
-from maxmargin.problems import History, LinearProblem, Problem, Solution, Status
-from maxmargin.solvers.common.curve import curve_of
-from maxmargin.solvers.common.feasible import balanced
+from maxmargin.problems import History, LinearProblem, Problem, ProblemKind, Solution, Status
+from maxmargin.solvers.common.feasible import balanced, into_domain, scale_into_domain
 from maxmargin.solvers.common.solver import Solver
-from maxmargin.solvers.sparse.l1_domain import into_domain, scale_into_domain
-from maxmargin.solvers.sparse.l1_model import MAX_GRAM, Intercept, Model
+from maxmargin.solvers.sparse.l1_model import MAX_GRAM, LocalModel
 
-_LOSSES = (Logistic, SquaredHinge, Squared, SquaredEpsilonInsensitive)
 _FIRST_COLUMNS = 100
 _NEAR = 0.1  # columns this share of the strength short of entering may join the working set
 _MODEL_GOAL = 1e-1  # share of the present violation to which the model is minimised
@@ -55,17 +50,7 @@ _LOOSE = 0.4  # relative gap at which a strength that is only on the way is left
 _LINE_STEPS = 60
 _BIAS_STEPS = 60
 _SERIAL_ROWS = 50_000  # rows below which a second thread costs more than it brings
-_PATIENCE = 3  # looks without progress before the search is called stalled
-
-
-def solves(problem: Problem) -> bool:
-    """Whether `SparseNewton` is for this problem."""
-    return (
-        isinstance(problem, LinearProblem)
-        and isinstance(problem.loss, _LOSSES)
-        and isinstance(problem.penalty, L1)
-        and problem.penalty.strength > 0.0
-    )
+_PATIENCE = 3  # evaluations without progress before the search is called stalled
 
 
 @dataclass(frozen=True)
@@ -74,22 +59,29 @@ class SparseNewton(Solver):
 
     n_jobs: int | None = None
     name: ClassVar[str] = "sparse"
+    suits: ClassVar[str] = (
+        "linear problems with a smooth loss (squared hinge, logistic, squared or squared epsilon-insensitive) "
+        "and an L1 penalty"
+    )
+
+    def takes(self, problem: ProblemKind) -> bool:
+        """Whether the loss has a slope everywhere, and w pays for |w|_1."""
+        curve, penalty = problem.loss.curve, problem.penalty
+        is_smooth = problem.kernel is None and curve is not None and not curve.has_kinks
+        return is_smooth and isinstance(penalty, L1) and penalty.strength > 0.0
 
     def solve(self, problem: Problem, start: Solution | None = None) -> Solution:
         """Solve from the weights of `start`, or from zero."""
-        if not solves(problem):
-            raise ParameterError(
-                "solver='sparse' is for linear problems with a smooth loss (squared hinge, logistic, squared or "
-                f"squared epsilon-insensitive) and an L1 penalty, not: {problem.objective}."
-            )
+        self.check(problem)
         assert isinstance(problem, LinearProblem)
-        descent = _Descent(problem, Passes(problem.source, self.n_jobs), self.tol)
-        status = descent.run(None if start is None else start.weights, self.max_iter or 500, self.max_seconds)
-        return descent.solution(status, self.name)
+        descent = _ProximalNewton(problem, Passes(problem.source, self.n_jobs), self.tol)
+        with one_blas_thread():  # passes have threads of their own
+            status = descent.run(None if start is None else start.weights, self.max_iter or 500, self.max_seconds)
+            return descent.solution(status, self.name)
 
 
 @dataclass(frozen=True)
-class _Look:
+class _L1Point:
     """A point, and everything that follows from its weights and scores."""
 
     w: Vector
@@ -115,19 +107,19 @@ class _Look:
         return (self.primal - self.dual) / max(abs(self.primal), 1e-300)
 
 
-class _Descent:
+class _ProximalNewton:
     """The state of one search."""
 
     def __init__(self, problem: LinearProblem, passes: Passes, tol: float):
         assert isinstance(problem.penalty, L1)
         self.problem, self.passes, self.tol = problem, passes, tol
         self.target = self.strength = problem.penalty.strength
-        self.curve = curve_of(problem.loss)
+        self.numbers = tuple(problem.curve)
         self.y, self.C = problem.targets, problem.costs
         self.scale = problem.intercept.scale
         self.history = History()
         self.n_passes = 0.0
-        self.at: _Look | None = None
+        self.at: _L1Point | None = None
 
     def run(self, weights: Vector | None, max_iter: int, max_seconds: float | None) -> Status:
         """Step until gap and violations are within the tolerance, nothing moves, or the budget is spent."""
@@ -136,7 +128,7 @@ class _Descent:
             self.lengths = np.sqrt(self.passes.squared_combination(self.C))
             w = np.zeros(self.passes.n_features) if weights is None else np.array(weights, dtype=np.float64)
             f = np.zeros(self.passes.n_rows) if weights is None else self.passes.scores(w)
-            at = self.at = self._look(w, 0.0, f)
+            at = self.at = self._evaluate(w, 0.0, f)
             if weights is None and self.passes.n_features > self.passes.n_rows:
                 self.strength = max(self.target, _WEAKER * float(np.max(np.abs(at.sums), initial=0.0)))
             idle = 0
@@ -145,7 +137,7 @@ class _Descent:
                     return Status.BUDGET
                 if self.strength > self.target and (at.gap <= _LOOSE or idle == _PATIENCE):
                     self.strength = max(self.target, _WEAKER * self.strength)
-                    at, idle = self._look(at.w, at.b, at.f), 0
+                    at, idle = self._evaluate(at.w, at.b, at.f), 0
                     self.at = at
                 if self.strength == self.target and at.gap <= self.tol and self._rows_off(at) <= self.tol:
                     return Status.CONVERGED
@@ -169,14 +161,14 @@ class _Descent:
         parts = over_ranges(lambda first, last, stop: work(first, last), self.passes.n_rows, jobs)
         return [float(np.sum(column)) for column in zip(*parts, strict=True)]
 
-    def _look(self, w: Vector, b: float, f: Vector) -> _Look:
+    def _evaluate(self, w: Vector, b: float, f: Vector) -> _L1Point:
         """All about w and its scores f, in one pass over the data."""
         if np.isinf(self.scale):
             b = self._best_bias(f, b)
         slope, curvature = np.empty_like(f), np.empty_like(f)
         y, C = self.y, self.C
         loss, _, total, _ = self._sums(
-            lambda first, last: look_loop(*self.curve, f, b, y, C, first, last, slope, curvature)
+            lambda first, last: evaluate_loop(self.numbers, f, b, y, C, first, last, slope, curvature)
         )
         sums = -self.passes.combination(slope)
         self.n_passes += 1.0
@@ -195,13 +187,13 @@ class _Descent:
         )
         off = np.where(w != 0.0, np.abs(sums - self.strength * np.sign(w)), np.abs(sums) - self.strength)
         violation = float(np.max(off, initial=0.0))
-        return _Look(w, b, f, slope, curvature, sums, total, factor, primal, dual, violation)
+        return _L1Point(w, b, f, slope, curvature, sums, total, factor, primal, dual, violation)
 
     def _best_bias(self, f: Vector, b: float) -> float:
         """Newton steps on the intercept alone, kept inside a bracket: the loss is convex in it."""
         low, high = -np.inf, np.inf
         for _ in range(_BIAS_STEPS):
-            slope, curvature = self._sums(partial(line_loop, *self.curve, f, b, f, 0.0, 1.0, 0.0, self.y, self.C))
+            slope, curvature = self._sums(partial(line_loop, self.numbers, f, b, f, 0.0, 1.0, 0.0, self.y, self.C))
             low, high = (low, b) if slope > 0.0 else (b, high)
             following = b - (slope / curvature if curvature > 0.0 else float(np.sign(slope)))
             if not low <= following <= high:
@@ -212,12 +204,12 @@ class _Descent:
             b = float(following)
         return b
 
-    def _rows_off(self, at: _Look) -> float:
+    def _rows_off(self, at: _L1Point) -> float:
         """Largest distance of a row from its condition, for the scaled multipliers: as a certificate will see it."""
         v = at.factor * at.slope / self.C
         return float(np.max(self.problem.loss.score_violation(at.f + at.b, v, self.y)))
 
-    def _working_set(self, at: _Look) -> RowIndex:
+    def _working_set(self, at: _L1Point) -> RowIndex:
         """Columns with a weight, and those that promise most, sorted."""
         with np.errstate(divide="ignore", invalid="ignore"):
             promise = (np.abs(at.sums) - self.strength) / self.lengths
@@ -232,15 +224,15 @@ class _Descent:
             candidates = candidates[np.argpartition(-promise[candidates], extra - 1)[:extra]]
         return np.sort(np.concatenate([np.flatnonzero(kept), candidates]))
 
-    def _step(self, at: _Look) -> _Look | None:
+    def _step(self, at: _L1Point) -> _L1Point | None:
         """One step of the method; None where rounding leaves no way down."""
         chosen = self._working_set(at)
-        intercept = None
+        bias = None
         if self.scale > 0.0:
             ridge = 1.0 / self.scale**2  # zero for a free intercept, whose scale is infinite
-            intercept = Intercept(at.total + at.b * ridge, ridge)
+            bias = at.total + at.b * ridge, ridge
         here = at.w[chosen]
-        model = Model(self.passes, chosen, here, -at.sums[chosen], at.curvature, intercept, self.strength)
+        model = LocalModel(self.passes, chosen, here, -at.sums[chosen], at.curvature, bias, self.strength)
         there, shift = model.minimise(_MODEL_GOAL * at.violation)
         direction = np.zeros_like(at.w)
         direction[chosen] = there - here
@@ -252,9 +244,9 @@ class _Descent:
         w = at.w.copy()
         w[chosen] = there if t == 1.0 else here + t * (there - here)
         # The intercept is a part of `moved`; the scores keep only what is not.
-        return self._look(w, at.b + t * shift, at.f + t * (moved - shift))
+        return self._evaluate(w, at.b + t * shift, at.f + t * (moved - shift))
 
-    def _best_step(self, at: _Look, here: Vector, there: Vector, shift: float, moved: Vector) -> float:
+    def _best_step(self, at: _L1Point, here: Vector, there: Vector, shift: float, moved: Vector) -> float:
         """A t in (0, 1] near the minimum of the objective along the direction, rather before it than behind."""
         step = there - here
         begin = float(at.slope @ moved) + self._penalty_slope(at, np.where(here == 0.0, step, here), step, shift, 0.0)
@@ -273,31 +265,25 @@ class _Descent:
             t = following if low < following < high else 0.5 * (low + high)
         return low
 
-    def _penalty_slope(self, at: _Look, signs: Vector, step: Vector, shift: float, t: float) -> float:
+    def _penalty_slope(self, at: _L1Point, signs: Vector, step: Vector, shift: float, t: float) -> float:
         """Slope of the penalties along the direction, of weights with those signs."""
         ridge = (at.b + t * shift) * shift / self.scale**2 if 0.0 < self.scale < np.inf else 0.0
         return self.strength * float(np.sign(signs) @ step) + ridge
 
-    def _slopes_along(self, at: _Look, moved: Vector, t: float) -> list[float]:
+    def _slopes_along(self, at: _L1Point, moved: Vector, t: float) -> list[float]:
         y, C = self.y, self.C
-        return self._sums(lambda first, last: line_loop(*self.curve, at.f, at.b, moved, 1.0, 0.0, t, y, C, first, last))
+        return self._sums(
+            lambda first, last: line_loop(self.numbers, at.f, at.b, moved, 1.0, 0.0, t, y, C, first, last)
+        )
 
     def solution(self, status: Status, name: str) -> Solution:
         """The point with the smallest gap, with the multipliers of its slopes taken into their domain."""
         at, loss = self.at, self.problem.loss
-        if at is None:  # interrupted before the first look
-            at = self._look(np.zeros(self.passes.n_features), 0.0, np.zeros(self.passes.n_rows))
+        if at is None:  # interrupted before the first evaluation
+            at = self._evaluate(np.zeros(self.passes.n_features), 0.0, np.zeros(self.passes.n_rows))
         alpha = loss.multipliers(-at.slope, self.y)
         if np.isinf(self.scale):
-            box = loss.dual_box(self.C) or DualBox.interval(0.0 * self.C, self.C)
+            box = loss.domain(self.C)
             alpha = balanced(alpha, self.problem.coefficients(np.ones_like(alpha)), box)
-        return Solution(
-            alpha=into_domain(self.problem, alpha),
-            weights=at.w,
-            bias=at.b,
-            status=status,
-            history=self.history,
-            solver=name,
-            passes=self.n_passes,
-            seconds=self.history.elapsed,
-        )
+        alpha, history = into_domain(self.problem, alpha), self.history
+        return Solution(alpha, at.w, at.b, status, history, name, self.n_passes, history.elapsed)

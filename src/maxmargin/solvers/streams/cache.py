@@ -31,9 +31,9 @@ from scipy import sparse
 from maxmargin._loops.rows import CSRRows, DenseRows
 from maxmargin._loops.streams.rows import CachedRows, Room, fill_places, move_rows
 from maxmargin._types import Rows
-from maxmargin.backends.allocation import give_back_memory
+from maxmargin.backends.scratch import give_back_memory
 from maxmargin.errors import ParameterError
-from maxmargin.problems.streamed import StreamedRows, rows_of
+from maxmargin.problems.shared import SharedBlock, rows_of
 
 _MOST_SEGMENTS, _FEW_SEGMENTS, _FEWEST_SEGMENTS = 32, 8, 5
 _LEAST_ROWS = 2  # of the longest kind, in a segment
@@ -139,12 +139,12 @@ class RowCache:
         """No row rests any more."""
         self.cached.rests[:] = 0
 
-    def wanted(self, block: StreamedRows) -> Wanted:
+    def wanted(self, block: SharedBlock) -> Wanted:
         """1 for the rows of a block that count and are not in the cache."""
         wanted: Wanted = ((block.cost > 0.0) & (self.present[block.span] == 0)).astype(np.uint8)
         return wanted
 
-    def fill(self, segment: Segment, block: StreamedRows, first: int, wanted: Wanted) -> int:
+    def fill(self, segment: Segment, block: SharedBlock, first: int, wanted: Wanted) -> int:
         """Append rows of a block; returns the first row that had no room."""
         rows = loop_rows_like(block.X, self.cached.rows)
         i, at = fill_places(

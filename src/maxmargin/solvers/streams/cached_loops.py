@@ -30,7 +30,7 @@ import numpy as np
 
 from maxmargin._loops.streams.steps import screen_rows
 from maxmargin.backends.threads import StopFlag, thread_count
-from maxmargin.problems.streamed import StreamedRows
+from maxmargin.problems.shared import SharedBlock
 from maxmargin.solvers.streams.cache import Places, Segment, State, Wanted, loop_rows_like
 from maxmargin.solvers.streams.contracts import Worker
 from maxmargin.solvers.streams.place import BlocksLeft
@@ -109,7 +109,7 @@ class _Reader(threading.Thread):
     def _is_over(self) -> bool:
         return self.is_asked_to_end or self.training.is_over(self.stop)
 
-    def _wanted(self, block: StreamedRows) -> Wanted:
+    def _wanted(self, block: SharedBlock) -> Wanted:
         """The rows to be trained on; settled ones are left out where the trainer has enough to do."""
         training, wanted = self.training, self.cache.wanted(block)
         if training.solver.eviction and self.cache.of_state(State.FRESH):

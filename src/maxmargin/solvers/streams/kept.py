@@ -13,16 +13,16 @@ with g and h the gradient at p = 0, t = 0. The minimum is found by Newton steps 
 from __future__ import annotations
 
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
-from maxmargin._loops.curves import HINGE, line_loop, look_loop
+from maxmargin._loops.curves import evaluate_loop, line_loop
+from maxmargin._loops.loss_curve import Curve
 from maxmargin._types import Matrix, RowIndex, Rows, Vector
 from maxmargin.data import ArraySource
 from maxmargin.data.passes import Passes
-from maxmargin.solvers.common.curve import Curve
 from maxmargin.solvers.common.step_length import step_length
 from maxmargin.solvers.linear.newton_directions import ByFeatures
 
@@ -31,7 +31,7 @@ _ENOUGH = 1e-6  # of the steepest way down so far: one that is as flat is the la
 _SHORTER = 0.03  # the factor on the length of a step as long as it is too long: kept rows have kinks very near to them
 
 
-class Kept(NamedTuple):
+class NearKinks(NamedTuple):
     """Some rows of a block, with targets, costs, centres and scores."""
 
     X: Rows
@@ -46,12 +46,10 @@ def nearest(curve: Curve, f: Vector, y: Vector, share: float) -> RowIndex:
     count = int(np.ceil(share * len(f)))
     if count >= len(f):
         return np.arange(len(f))
-    if curve.code == HINGE:
-        v = y * curve.centre - curve.sigma * (1.0 - y * f)
-        apart = np.minimum(np.abs(v), np.abs(v + 1.0))
-    else:
-        v = np.abs(curve.centre + curve.sigma * (f - y)) - curve.sigma * curve.epsilon
-        apart = np.minimum(np.abs(v), np.abs(v - 1.0))
+    u = curve.turned(curve.centre, y) + curve.sigma * (curve.place(f, y) - curve.aim)
+    wall = curve.sigma * curve.tube
+    kinks = [curve.low - wall, curve.high + wall, *([-wall, wall] if wall > 0.0 else [])]
+    apart = np.min([np.abs(u - kink) for kink in kinks], axis=0)
     return np.sort(np.argpartition(apart, count)[:count])
 
 
@@ -66,7 +64,7 @@ class Model(NamedTuple):
     bias_gradient: float
     has_intercept: bool
 
-    def minimum(self, kept: list[Kept], curve: Curve) -> tuple[Vector, float]:
+    def minimum(self, kept: list[NearKinks], curve: Curve) -> tuple[Vector, float]:
         """The step of w and b to the minimum of the model, or to where nothing of its first gain is left to be had.
 
         Far from the minimum of the objective the model is not worth more: other rows have kinks, too.
@@ -74,10 +72,11 @@ class Model(NamedTuple):
         rows, (y, C, centre, f) = _together(kept)
         curve, n = curve._replace(centre=centre), len(y)
         first, slope, c = np.empty(n), np.empty(n), np.empty(n)
-        look_loop(*curve, f, 0.0, y, C, 0, n, first, c)
+        numbers = tuple(curve)
+        evaluate_loop(numbers, f, 0.0, y, C, 0, n, first, c)
         p, t, most = np.zeros_like(self.gradient), 0.0, 0.0
         for _ in range(_STEPS):
-            look_loop(*curve, f, 0.0, y, C, 0, n, slope, c)
+            evaluate_loop(numbers, f, 0.0, y, C, 0, n, slope, c)
             g, h = self._slopes(p, t)
             full_g = g + rows.combination(slope - first)
             full_h = h + float(np.sum(slope - first)) if self.has_intercept else 0.0
@@ -88,7 +87,7 @@ class Model(NamedTuple):
             moved = rows.scores(q) + r
             linear = float(g @ q) + h * r - float(first @ moved)
             square = float(q @ q + q @ (self.H @ q)) + 2.0 * float(self.edge @ q) * r + self.corner * r * r
-            a = step_length(linear, square, steep, partial(_losses_along, curve, f, moved, y, C), shorter=_SHORTER)
+            a = step_length(linear, square, steep, partial(_losses_along, numbers, f, moved, y, C), shorter=_SHORTER)
             p, t, f = p + a * q, t + a * r, f + a * moved
             most = max(most, a * steep)
         return p, t
@@ -107,15 +106,15 @@ class Model(NamedTuple):
         )
 
 
-def _together(kept: list[Kept]) -> tuple[Passes, list[Vector]]:
+def _together(kept: list[NearKinks]) -> tuple[Passes, list[Vector]]:
     """The rows of all blocks, and their numbers."""
     tables = [one.X for one in kept]
     X = sparse.vstack(tables, format="csr") if sparse.issparse(tables[0]) else np.concatenate(tables)
-    numbers = [np.concatenate(column) for column in zip(*(one[1:] for one in kept), strict=True)]
-    return Passes(ArraySource(X, numbers[0], numbers[1])), numbers
+    vectors = [np.concatenate(column) for column in zip(*(one[1:] for one in kept), strict=True)]
+    return Passes(ArraySource(X, vectors[0], vectors[1])), vectors
 
 
-def _losses_along(curve: Curve, f: Vector, moved: Vector, y: Vector, C: Vector, a: float) -> tuple[float, float]:
+def _losses_along(numbers: Any, f: Vector, moved: Vector, y: Vector, C: Vector, a: float) -> tuple[float, float]:
     """Slope and curvature in a of the losses at scores f + a moved."""
-    slope, curvature = line_loop(*curve, f, 0.0, moved, 1.0, 0.0, a, y, C, 0, len(f))
+    slope, curvature = line_loop(numbers, f, 0.0, moved, 1.0, 0.0, a, y, C, 0, len(f))
     return slope, curvature

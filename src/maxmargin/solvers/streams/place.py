@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from maxmargin.problems import StreamedProblem
-from maxmargin.problems.streamed import StreamedRows
+from maxmargin.problems import SharedRows
+from maxmargin.problems.shared import SharedBlock
 
 
 @dataclass
@@ -26,13 +26,13 @@ class Place:
 class BlocksLeft:
     """The blocks of a round that nobody has taken yet."""
 
-    def __init__(self, problem: StreamedProblem, numbers: Sequence[int], place: Place):
-        self.problem, self.place = problem, place
+    def __init__(self, shared: SharedRows, numbers: Sequence[int], place: Place):
+        self.shared, self.place = shared, place
         self._numbers = iter(numbers)
         self._before, self._began = place.passes, place.position
         self._lock = threading.Lock()
 
-    def read(self, buffers: Any) -> StreamedRows | None:
+    def read(self, buffers: Any) -> SharedBlock | None:
         """The next block, valid until the next one is read into the same buffers; None when there are no more."""
         with self._lock:
             number = next(self._numbers, None)
@@ -40,5 +40,5 @@ class BlocksLeft:
                 return None
             self.place.position += 1
             taken = self.place.position - self._began
-            self.place.passes = self._before + taken / self.problem.source.n_blocks
-        return self.problem.read(number, buffers)
+            self.place.passes = self._before + taken / self.shared.n_blocks
+        return self.shared.read(number, buffers)

@@ -20,8 +20,7 @@ import numpy as np
 from maxmargin._loops.streams.steps import Duals, Sweep
 from maxmargin._loops.streams.sums import RowFacts, conjugate_sum, exact_sum, take_surplus
 from maxmargin._types import Matrix, Vector
-from maxmargin.problems import StreamedProblem
-from maxmargin.solvers.common.curve import curve_of
+from maxmargin.problems import SharedRows
 
 _BALANCING = 8  # rounds; each leaves only the rounding of the one before
 
@@ -30,7 +29,7 @@ _BALANCING = 8  # rounds; each leaves only the rounding of the one before
 class StreamedPoint:
     """Coefficients, weights and intercepts, one row of each a sub-problem."""
 
-    problem: StreamedProblem
+    shared: SharedRows
     beta: Matrix
     weights: Matrix
     bias: Matrix
@@ -39,16 +38,16 @@ class StreamedPoint:
     """Seed of all random orders, one number."""
 
     @classmethod
-    def zero(cls, problem: StreamedProblem, scale: float, seed: int | None) -> StreamedPoint:
+    def zero(cls, shared: SharedRows, scale: float, seed: int | None) -> StreamedPoint:
         """The point to begin with; `scale` is the size of a row, for a free intercept."""
-        n_parts = len(problem.specifications)
+        n_parts = len(shared.specifications)
         bias = np.zeros((n_parts, 3))
-        bias[:, 1] = scale if problem.intercept.is_free else problem.intercept.scale
+        bias[:, 1] = scale if shared.intercept.is_free else shared.intercept.scale
         start = np.random.default_rng(seed).integers(1, 2**63)
         return cls(
-            problem,
-            np.zeros((n_parts, problem.n_rows)),
-            np.zeros((n_parts, problem.n_features)),
+            shared,
+            np.zeros((n_parts, shared.n_rows)),
+            np.zeros((n_parts, shared.n_features)),
             bias,
             np.array([start], dtype=np.uint64),
         )
@@ -61,8 +60,7 @@ class StreamedPoint:
     @property
     def duals(self) -> Duals:
         """As the loops take it."""
-        curve = curve_of(self.problem.loss)
-        return Duals(curve.code, curve.epsilon, self.problem.signs, self.beta, self.weights, self.bias)
+        return Duals(self.shared.curve, self.shared.signs, self.beta, self.weights, self.bias)
 
     @property
     def intercepts(self) -> Vector:
@@ -73,17 +71,17 @@ class StreamedPoint:
     @property
     def facts(self) -> RowFacts:
         """Targets and costs of all rows, as the loops take them."""
-        problem = self.problem
-        weight = np.empty(0) if problem.weight is None else problem.weight
-        return RowFacts(problem.targets, weight, problem.factors, problem.first.C)
+        shared = self.shared
+        weight = np.empty(0) if shared.weight is None else shared.weight
+        return RowFacts(shared.targets, weight, shared.factors, shared.C)
 
     def dual_values(self) -> Vector:
         """D of every sub-problem; for a free intercept that of the problem with the intercept held by its centre."""
-        curve, facts, signs = curve_of(self.problem.loss), self.facts, self.problem.signs
+        curve, facts, signs = self.shared.curve, self.facts, self.shared.signs
         values = np.empty(self.n_parts)
         for p in range(self.n_parts):
             centre, scale, constant = self.bias[p]
-            rows = conjugate_sum(curve.code, curve.epsilon, facts, signs[p], self.beta[p])
+            rows = conjugate_sum(curve, facts, signs[p], self.beta[p])
             values[p] = -rows - 0.5 * self._square(p) - 0.5 * constant**2
             if scale > 0.0:
                 values[p] -= centre * constant / scale
@@ -92,14 +90,14 @@ class StreamedPoint:
     def primal_values(self, losses: Vector) -> Vector:
         """P of every sub-problem from the sums of its losses."""
         values = losses + 0.5 * np.array([self._square(p) for p in range(self.n_parts)])
-        return values if self.problem.intercept.is_free else values + 0.5 * np.square(self.bias[:, 2])
+        return values if self.shared.intercept.is_free else values + 0.5 * np.square(self.bias[:, 2])
 
     def _square(self, p: int) -> float:
         return float(self.weights[p] @ self.weights[p])
 
     def move_centre(self) -> float:
         """The centre of a free intercept goes to where the intercept is; returns how far, at most."""
-        if not self.problem.intercept.is_free:
+        if not self.shared.intercept.is_free:
             return 0.0
         before = self.bias[:, 0].copy()
         self.bias[:, 0] = self.intercepts
@@ -107,17 +105,17 @@ class StreamedPoint:
 
     def balance(self) -> None:
         """Take the surplus away, of a free intercept; the weights no longer fit and must be formed anew."""
-        if not self.problem.intercept.is_free:
+        if not self.shared.intercept.is_free:
             return
         self.bias[:, 0] = self.intercepts
         self.bias[:, 2] = 0.0
-        code, facts = curve_of(self.problem.loss).code, self.facts
+        curve, facts = self.shared.curve, self.facts
         for p in range(self.n_parts):
             for _ in range(_BALANCING):
                 surplus, largest = exact_sum(self.beta[p])
                 if abs(surplus) <= np.finfo(np.float64).eps * largest:
                     break
-                take_surplus(code, facts, self.problem.signs[p], self.beta[p], surplus)
+                take_surplus(curve, facts, self.shared.signs[p], self.beta[p], surplus)
 
     def rebuilt(self, combinations: Matrix) -> None:
         """Take weights that were formed anew from the coefficients; those before stay as they are."""
@@ -130,7 +128,7 @@ class StreamedPoint:
 def new_sweep(point: StreamedPoint) -> Sweep:
     """A sweep that has seen nothing and settles no row."""
     n = point.n_parts
-    seen = np.zeros(point.problem.n_rows, dtype=np.uint8)
+    seen = np.zeros(point.shared.n_rows, dtype=np.uint8)
     return Sweep(np.full(n, np.inf), np.zeros(n), seen, np.zeros(n), np.zeros(n))
 
 

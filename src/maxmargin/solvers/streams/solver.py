@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from maxmargin.backends.threads import run_until_interrupted
 from maxmargin.errors import ParameterError
-from maxmargin.losses import EpsilonInsensitive, Hinge, Logistic, SquaredEpsilonInsensitive, SquaredHinge
-from maxmargin.problems import Status, StreamedProblem
-from maxmargin.solvers.streams.contracts import Keeper, StreamedSolution, Worker
+from maxmargin.losses import Squared
+from maxmargin.problems import LinearProblem, Problem, ProblemKind, Solution, Status, TaskRows
+from maxmargin.solvers.common.solver import Solver, is_plain
+from maxmargin.solvers.streams.contracts import Keeper, Worker
 from maxmargin.solvers.streams.training import Training
-
-_LOSSES = (Hinge, SquaredHinge, EpsilonInsensitive, SquaredEpsilonInsensitive, Logistic)
 
 
 @dataclass(frozen=True)
-class StreamSolver(ABC):
-    """Settings of a trainer; like every solver it never prints, never warns, and never sees an estimator.
+class StreamSolver(Solver):
+    """Settings of a trainer.
 
     memory
         Bytes for rows: those kept, the blocks being read, and what is computed in passing.
@@ -28,30 +28,39 @@ class StreamSolver(ABC):
         Whether settled rows are left out until they are read again.
     n_jobs
         Threads that train, at most one a sub-problem, and that read; at least one of each. None means all cores.
+    keeper
+        Who keeps checkpoints, from which a training goes on.
     """
 
-    tol: float = 1e-3
-    max_iter: int | None = None
-    max_seconds: float | None = None
     memory: int | None = None
     random_state: int | None = 0
     eviction: bool = True
     n_jobs: int | None = None
+    keeper: Keeper | None = field(default=None, repr=False, compare=False)
 
-    name: ClassVar[str]
     has_newton: ClassVar[bool] = False
     """Whether Newton steps take over where rounds get nowhere."""
 
-    def solve(self, problem: StreamedProblem, keeper: Keeper | None = None) -> StreamedSolution:
-        """Train all sub-problems together, from zero or from the checkpoint of `keeper`."""
-        if not isinstance(problem.loss, _LOSSES):
+    def takes(self, problem: ProblemKind) -> bool:
+        """Whether rows have one multiplier each that comes to rest: those of squared errors never do."""
+        return is_plain(problem) and problem.loss.curve is not None and not isinstance(problem.loss, Squared)
+
+    def solve(self, problem: Problem, start: Solution | None = None) -> Solution:
+        """Train from zero, or from the checkpoint of `keeper`."""
+        assert isinstance(problem, LinearProblem)
+        return self.solve_together([problem])[0]
+
+    def solve_together(self, problems: Sequence[LinearProblem]) -> list[Solution]:
+        """Train problems that share their rows in the same passes, likewise."""
+        if not self.takes(problems[0]):
             raise ParameterError(
                 f"stream={self.name!r} trains hinge and epsilon-insensitive losses, their squares and the logistic "
-                f"loss, not: {problem.objective}. Load the data as arrays for this one."
+                f"loss, not: {problems[0].objective}. Load the data as arrays for this one."
             )
-        training = Training(self, problem, keeper)
+        assert isinstance(problems[0].source, TaskRows)
+        training = Training(self, problems[0].source.shared, self.keeper)
         _, interrupted = run_until_interrupted(training.run)
-        return training.solution(Status.INTERRUPTED if interrupted else training.status)
+        return training.solutions(Status.INTERRUPTED if interrupted else training.status)
 
     def n_readers(self, n_trainers: int) -> int:
         """Threads that read, where there are so many that train."""

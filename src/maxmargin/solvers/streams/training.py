@@ -7,7 +7,7 @@ that pull the same way, and steps on one such lot after the other would undo eac
 Each row is visited at least once a round and measured at its first visit: its loss, and its violation of the conditions
 of optimality. The losses were measured while w moved, so their sum makes an estimate of P; D is computed from the
 coefficients alone. When the estimated gap and the violations are within the tolerance, one pass more computes the exact
-ones (`certificates.streamed`), and if these are not within it the training goes on. Where the rounds get nowhere and
+ones (`certificates.assessment`), and if these are not within it the training goes on. Where the rounds get nowhere and
 features are few, it goes on with Newton steps (`stream_newton`).
 
 The point after any step is feasible, so a round may be left anywhere: for a budget, Ctrl-C or a checkpoint.
@@ -28,17 +28,16 @@ import numpy as np
 from maxmargin._loops.streams.steps import Sweep, visit_rows
 from maxmargin._types import Vector
 from maxmargin.backends.threads import StopFlag, run_together, thread_count
-from maxmargin.certificates import Assessment
+from maxmargin.certificates.assessment import Assessment, assess_together, combine_together
 from maxmargin.certificates.certificate import relative
-from maxmargin.certificates.streamed import assess_stream, combine_stream
 from maxmargin.data import squared_norms
 from maxmargin.errors import TOO_LARGE, DataError
-from maxmargin.problems import History, Status, StreamedProblem
+from maxmargin.problems import History, SharedRows, Solution, Status
+from maxmargin.problems.shared import MEMORY, SharedBlock, rows_of
 from maxmargin.problems.solution import listening
-from maxmargin.problems.streamed import MEMORY, StreamedRows, rows_of
 from maxmargin.solvers.common.centring import far_columns
 from maxmargin.solvers.streams.cache import Places, RowCache, State
-from maxmargin.solvers.streams.contracts import Keeper, StreamedSolution, Worker
+from maxmargin.solvers.streams.contracts import Keeper, Worker
 from maxmargin.solvers.streams.newton import NewtonSteps, has_room
 from maxmargin.solvers.streams.pace import Pace, Rest
 from maxmargin.solvers.streams.place import BlocksLeft, Place
@@ -65,25 +64,25 @@ _SETTLED = 0.1  # of what is needed: slopes below it are left as they are
 class Training:
     """The state of one training."""
 
-    def __init__(self, solver: StreamSolver, problem: StreamedProblem, keeper: Keeper | None):
-        self.solver, self.problem, self.keeper = solver, problem, keeper
-        self.n_trainers = min(len(problem.specifications), thread_count(solver.n_jobs))
+    def __init__(self, solver: StreamSolver, shared: SharedRows, keeper: Keeper | None):
+        self.solver, self.shared, self.keeper = solver, shared, keeper
+        self.n_trainers = min(len(shared.specifications), thread_count(solver.n_jobs))
         self.memory = solver.memory or MEMORY
         self.buffers = self._new_buffers()
-        first = problem.read(0, self.buffers[0])
+        first = shared.read(0, self.buffers[0])
         in_hand = self.memory // _IN_PASSING + sum(getattr(one, "n_bytes", 0) for one in self.buffers)
-        in_hand += _MARKS * problem.n_rows
-        self.cache = RowCache(self.memory - min(in_hand, self.memory // _AT_MOST), first.X, problem.n_rows)
+        in_hand += _MARKS * shared.n_rows
+        self.cache = RowCache(self.memory - min(in_hand, self.memory // _AT_MOST), first.X, shared.n_rows)
         size = float(np.sqrt(np.mean(squared_norms(rows_of(first.X))))) or 1.0
         if np.isinf(size):
             raise DataError(TOO_LARGE)
-        self.may_step = solver.has_newton and has_room(problem, self.memory)
-        may_centre = self.may_step and problem.intercept.is_free
+        self.may_step = solver.has_newton and has_room(shared, self.memory)
+        may_centre = self.may_step and shared.intercept.is_free
         self.centre = far_columns(rows_of(first.X), first.cost) if may_centre else None
-        self.point = StreamedPoint.zero(problem, size, solver.random_state)
+        self.point = StreamedPoint.zero(shared, size, solver.random_state)
         self.place = Place()
         self.sweep = new_sweep(self.point)
-        self.n_counted = problem.count()
+        self.n_counted = shared.count()
         self.total = History()
         self.histories = [History() for _ in range(self.point.n_parts)]
         self.status = Status.BUDGET
@@ -95,10 +94,10 @@ class Training:
 
     def _new_buffers(self) -> list[Any]:
         """Memory to read into, for as many readers as there are threads and room."""
-        one = self.problem.buffers()
+        one = self.shared.buffers()
         most = max(1, self.memory // _FOR_READERS // max(1, getattr(one, "n_bytes", 0)))
         n_readers = min(self.solver.n_readers(self.n_trainers), most)
-        return [one, *(self.problem.buffers() for _ in range(n_readers - 1))]
+        return [one, *(self.shared.buffers() for _ in range(n_readers - 1))]
 
     def run(self, stop: StopFlag) -> None:
         """Rounds until the gap, a budget or Ctrl-C ends them."""
@@ -199,11 +198,11 @@ class Training:
         """The blocks of this round that nobody has read, in its random order; none where the cache has all rows."""
         if self.holds_all:
             self.place.passes += 1.0
-            return BlocksLeft(self.problem, [], self.place)
-        order = self.problem.shuffled(self.generator(0))
-        return BlocksLeft(self.problem, order[self.place.position :].tolist(), self.place)
+            return BlocksLeft(self.shared, [], self.place)
+        order = self.shared.shuffled(self.generator(0))
+        return BlocksLeft(self.shared, order[self.place.position :].tolist(), self.place)
 
-    def blocks(self) -> Iterator[StreamedRows]:
+    def blocks(self) -> Iterator[SharedBlock]:
         """The same for one thread, read one after the other."""
         left = self.blocks_left()
         while (block := left.read(self.buffers[0])) is not None:
@@ -285,11 +284,11 @@ class Training:
         is_large = 2 * point.weights.nbytes > max(self.memory // _IN_PASSING, _LARGE)
         if is_large:
             self.cache.give_back()
-            combine_stream(self.problem, point.beta, point.weights, self.buffers[0])
+            combine_together(self.shared, point.beta, point.weights, self.buffers[0])
             self.place.passes += 1.0
         intercepts = [float(b) for b in point.intercepts]
-        found = assess_stream(
-            self.problem, point.beta, point.weights, intercepts, self.buffers[0], are_combined=is_large
+        found = assess_together(
+            self.shared.problems, point.beta, point.weights, intercepts, self.buffers[0], are_combined=is_large
         )
         self.place.passes += 1.0
         self.assessments, self.certified, self.certified_intercepts = found.parts, point.weights, np.array(intercepts)
@@ -304,21 +303,25 @@ class Training:
         sums = float(np.sum(primal)), float(np.sum(dual))
         self.total.record(self.place.passes, *sums, estimated=estimated, violation=violation)
 
-    def solution(self, status: Status) -> StreamedSolution:
-        """The point reached, certified."""
+    def solutions(self, status: Status) -> list[Solution]:
+        """The point reached, one solution a sub-problem, assessed."""
         if self.assessments is None:
             self.assess()
         assert self.assessments is not None
         if self.keeper is not None:
             self.keeper.keep(self.point, self.place, now=True)
-        return StreamedSolution(
-            beta=self.point.beta,
-            weights=self.certified,
-            intercepts=self.certified_intercepts,
-            assessments=self.assessments,
-            status=status,
-            histories=self.histories,
-            solver=self.solver.name,
-            passes=self.place.passes,
-            seconds=self.total.elapsed,
-        )
+        elapsed = self.total.elapsed
+        return [
+            Solution(
+                alpha=self.point.beta[p],
+                weights=self.certified[p],
+                bias=float(self.certified_intercepts[p]),
+                status=status,
+                history=self.histories[p],
+                solver=self.solver.name,
+                passes=self.place.passes,
+                seconds=elapsed,
+                assessment=assessment,
+            )
+            for p, assessment in enumerate(self.assessments)
+        ]

@@ -1,0 +1,1 @@
+"""Kernel machines against their peers."""

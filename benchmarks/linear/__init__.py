@@ -1,0 +1,1 @@
+"""Linear machines against their peers."""

@@ -1,0 +1,1 @@
+"""Lasso, naive Bayes and decision trees against their peers."""

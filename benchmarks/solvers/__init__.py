@@ -1,0 +1,1 @@
+"""Our solvers against each other, and the reference against scikit-learn."""
