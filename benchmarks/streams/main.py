@@ -40,7 +40,7 @@ from maxmargin import LinearSVC
 from maxmargin.losses import Hinge
 from maxmargin.problems import History, Intercept, Specification, StreamedProblem
 from maxmargin.problems.solution import listening
-from maxmargin.problems.tasks import Pair
+from maxmargin.problems.specification import Pair
 from maxmargin.solvers.streams.block import BlockMinimisation
 from maxmargin.solvers.streams.cached_loops import CachedLoops
 from maxmargin.solvers.streams.selective import SelectiveBlockMinimisation

@@ -15,8 +15,8 @@ from maxmargin.problems import Intercept, LinearProblem, Status, best_intercept
 from maxmargin.solvers import Automatic, DualDescent, Multipliers
 from maxmargin.solvers.linear.automatic import _worth
 from maxmargin.solvers.linear.multipliers import _untouched
+from maxmargin.solvers.linear.newton import RowsInMemory
 from maxmargin.solvers.linear.newton_method import At
-from maxmargin.solvers.linear.newton_rows import RowsInMemory
 
 HINGE = Hinge()
 

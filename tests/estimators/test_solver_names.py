@@ -100,7 +100,7 @@ def test_every_solver_that_an_error_lists_fits(model, y):
         fitted.certificate_.verify(_X, y)
 
 
-PAGES = Path(__file__).parents[1] / "docs" / "theory"
+PAGES = Path(__file__).parents[2] / "docs" / "theory"
 INTERCEPTS = {"free": Intercept.FREE, "augmented": Intercept.AUGMENTED, "none": Intercept.NONE}
 
 

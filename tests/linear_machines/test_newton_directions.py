@@ -7,10 +7,9 @@ from scipy import sparse
 
 from maxmargin.data import ArraySource
 from maxmargin.data.passes import Passes
-from maxmargin.data.row_products import RowProducts
 from maxmargin.solvers.common.sampling import long_rows, sampled
 from maxmargin.solvers.linear import newton_directions
-from maxmargin.solvers.linear.newton_directions import Directions
+from maxmargin.solvers.linear.newton_directions import Directions, RowProducts
 
 N, D = 60, 9
 

@@ -9,8 +9,8 @@ import maxmargin
 from maxmargin import LinearSVC, LinearSVR
 from maxmargin.errors import NotConvergedWarning
 from maxmargin.solvers.linear import newton as newton_module
+from maxmargin.solvers.linear.newton import RowsInMemory
 from maxmargin.solvers.linear.newton_method import NewtonMethod
-from maxmargin.solvers.linear.newton_rows import RowsInMemory
 
 # Every row can be met, and C makes each of them a wall: no row has curvature until it is violated.
 TUBE = {"loss": "squared_epsilon_insensitive", "epsilon": 0.1}

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from maxmargin._types import Rows
-from maxmargin.data.finite import place_of_entry
+from maxmargin.data.arrays import place_of_entry
 from maxmargin.errors import DataError, DataTypeError
 
 

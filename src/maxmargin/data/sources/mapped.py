@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from maxmargin._types import RowIndex, Rows
-from maxmargin.data.arrays import as_rows, count_rows
-from maxmargin.data.finite import first_not_finite
+from maxmargin.data.arrays import as_rows, count_rows, first_not_finite
 from maxmargin.data.source import Block
 from maxmargin.data.sources.pulled import DerivedSource, PulledSource, combined
 from maxmargin.errors import DataError, ParameterError

@@ -15,7 +15,7 @@ from sklearn.utils.validation import _num_samples, validate_data
 
 from maxmargin._types import Labels, Rows, Vector
 from maxmargin.data import as_rows
-from maxmargin.data.finite import first_not_finite
+from maxmargin.data.arrays import first_not_finite
 from maxmargin.errors import DataError, DataTypeError, ParameterError
 from maxmargin.estimators.fitting.sources import refuse_path, refuse_source
 

@@ -23,8 +23,8 @@ from maxmargin._loops.loss_curve import Curve
 from maxmargin._types import Matrix, RowIndex, Rows, Vector
 from maxmargin.data import ArraySource
 from maxmargin.data.passes import Passes
-from maxmargin.solvers.common.step_length import step_length
 from maxmargin.solvers.linear.newton_directions import ByFeatures
+from maxmargin.solvers.linear.newton_method import step_length
 
 _STEPS = 60
 _ENOUGH = 1e-6  # of the steepest way down so far: one that is as flat is the last
