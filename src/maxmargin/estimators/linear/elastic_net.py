@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -25,8 +26,12 @@ from maxmargin.solvers.registry import check_linear_name
 
 def penalty_of(alpha: Any, l1_ratio: Any, *, positive: bool) -> Penalty:
     """The penalty alpha (l1_ratio |w|_1 + (1 - l1_ratio) / 2 |w|^2); `positive` forbids negative weights."""
-    strength, share = check_alpha(alpha), check_share(l1_ratio)
-    l1, l2 = strength * share, strength * (1.0 - share)
+    strength = check_alpha(alpha)
+    if not isinstance(l1_ratio, Real) or isinstance(l1_ratio, bool) or not 0.0 <= float(l1_ratio) <= 1.0:
+        raise ParameterError(
+            f"l1_ratio must be between 0 (|w|^2 alone) and 1 (|w|_1 alone), got l1_ratio={l1_ratio!r}."
+        )
+    l1, l2 = strength * float(l1_ratio), strength * (1.0 - float(l1_ratio))
     if positive:
         if l1 == 0.0:
             raise ParameterError(
@@ -37,15 +42,6 @@ def penalty_of(alpha: Any, l1_ratio: Any, *, positive: bool) -> Penalty:
     if l1 == 0.0:
         return L2(l2)
     return L1(l1) if l2 == 0.0 else ElasticNetPenalty(l1, l2)
-
-
-def check_share(l1_ratio: Any) -> float:
-    """A share from 0 to 1."""
-    if not isinstance(l1_ratio, Real) or isinstance(l1_ratio, bool) or not 0.0 <= float(l1_ratio) <= 1.0:
-        raise ParameterError(
-            f"l1_ratio must be between 0 (|w|^2 alone) and 1 (|w|_1 alone), got l1_ratio={l1_ratio!r}."
-        )
-    return float(l1_ratio)
 
 
 def check_flag(name: str, value: Any) -> bool:
@@ -66,6 +62,7 @@ def check_precompute(precompute: Any) -> None:
         )
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class SparseRegressor(LeastSquaresMachine):
     """What lasso and elastic net share: a penalty, and the fit of one alpha."""
 
@@ -73,9 +70,11 @@ class SparseRegressor(LeastSquaresMachine):
     # What other machines let the user choose.
     intercept: ClassVar[str] = "free"
     intercept_scaling: ClassVar[float] = 1.0
-    dual_gap_: float
 
-    l1_ratio: Any = 1.0
+    precompute: Any = False
+    max_iter: int | None = 1000
+    random_state: Any = None
+    selection: str = "cyclic"
 
     @all_or_nothing
     def fit(
@@ -131,6 +130,7 @@ class SparseRegressor(LeastSquaresMachine):
         return sparse.csr_matrix(np.atleast_2d(self.coef_))
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class ElasticNet(SparseRegressor):
     """Linear regression with a penalty that sets weights to zero and shrinks the others.
 
@@ -196,41 +196,6 @@ class ElasticNet(SparseRegressor):
     True
     """
 
-    def __init__(
-        self,
-        alpha: float = 1.0,
-        *,
-        l1_ratio: float = 0.5,
-        fit_intercept: bool = True,
-        precompute: Any = False,
-        max_iter: int | None = 1000,
-        copy_X: bool = True,
-        tol: float = 1e-4,
-        warm_start: bool = False,
-        positive: bool = False,
-        random_state: Any = None,
-        selection: str = "cyclic",
-        solver: str | Solver = "auto",
-        max_seconds: float | None = None,
-        n_jobs: int | None = None,
-        memory: str | int | None = None,
-        device: str = "auto",
-        verbose: bool | int = 0,
-    ):
-        self.alpha = alpha
-        self.l1_ratio = l1_ratio
-        self.fit_intercept = fit_intercept
-        self.precompute = precompute
-        self.max_iter = max_iter
-        self.copy_X = copy_X
-        self.tol = tol
-        self.warm_start = warm_start
-        self.positive = positive
-        self.random_state = random_state
-        self.selection = selection
-        self.solver = solver
-        self.max_seconds = max_seconds
-        self.n_jobs = n_jobs
-        self.memory = memory
-        self.device = device
-        self.verbose = verbose
+    alpha: float = field(default=1.0, kw_only=False)
+    l1_ratio: float = 0.5
+    warm_start: bool = False

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.model_selection import check_cv
@@ -15,9 +16,9 @@ from maxmargin.estimators.fitting.parameters import check_max_iter, check_positi
 from maxmargin.estimators.linear.elastic_net import SparseRegressor, check_flag
 from maxmargin.estimators.linear.lasso_paths import PathWalk, count_or_grid
 from maxmargin.problems import linear_scores
-from maxmargin.solvers import Solver
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class Lasso(SparseRegressor):
     """Linear regression with the penalty |w|_1, which sets weights to exactly zero.
 
@@ -51,44 +52,12 @@ class Lasso(SparseRegressor):
     True
     """
 
-    def __init__(
-        self,
-        alpha: float = 1.0,
-        *,
-        fit_intercept: bool = True,
-        precompute: Any = False,
-        copy_X: bool = True,
-        max_iter: int | None = 1000,
-        tol: float = 1e-4,
-        warm_start: bool = False,
-        positive: bool = False,
-        random_state: Any = None,
-        selection: str = "cyclic",
-        solver: str | Solver = "auto",
-        max_seconds: float | None = None,
-        n_jobs: int | None = None,
-        memory: str | int | None = None,
-        device: str = "auto",
-        verbose: bool | int = 0,
-    ):
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.precompute = precompute
-        self.copy_X = copy_X
-        self.max_iter = max_iter
-        self.tol = tol
-        self.warm_start = warm_start
-        self.positive = positive
-        self.random_state = random_state
-        self.selection = selection
-        self.solver = solver
-        self.max_seconds = max_seconds
-        self.n_jobs = n_jobs
-        self.memory = memory
-        self.device = device
-        self.verbose = verbose
+    l1_ratio: ClassVar[float] = 1.0
+    alpha: float = field(default=1.0, kw_only=False)
+    warm_start: bool = False
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class LassoCV(SparseRegressor):
     """The lasso with the alpha whose mean squared error on held-out rows is smallest.
 
@@ -127,44 +96,11 @@ class LassoCV(SparseRegressor):
     (100, 5)
     """
 
-    def __init__(
-        self,
-        *,
-        eps: float = 1e-3,
-        alphas: Any = 100,
-        fit_intercept: bool = True,
-        precompute: Any = "auto",
-        max_iter: int | None = 1000,
-        tol: float = 1e-4,
-        copy_X: bool = True,
-        cv: Any = None,
-        verbose: bool | int = 0,
-        n_jobs: int | None = None,
-        positive: bool = False,
-        random_state: Any = None,
-        selection: str = "cyclic",
-        solver: str | Solver = "auto",
-        max_seconds: float | None = None,
-        memory: str | int | None = None,
-        device: str = "auto",
-    ):
-        self.eps = eps
-        self.alphas = alphas
-        self.fit_intercept = fit_intercept
-        self.precompute = precompute
-        self.max_iter = max_iter
-        self.tol = tol
-        self.copy_X = copy_X
-        self.cv = cv
-        self.verbose = verbose
-        self.n_jobs = n_jobs
-        self.positive = positive
-        self.random_state = random_state
-        self.selection = selection
-        self.solver = solver
-        self.max_seconds = max_seconds
-        self.memory = memory
-        self.device = device
+    l1_ratio: ClassVar[float] = 1.0
+    eps: float = 1e-3
+    alphas: Any = 100
+    precompute: Any = "auto"
+    cv: Any = None
 
     @all_or_nothing
     def fit(  # type: ignore[override]  # scikit-learn's has no check_input either

@@ -14,6 +14,7 @@ beta_i = c_i r_i, and the duality gap of alpha |w|^2 + sum_i c_i r_i^2 is then |
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -29,13 +30,13 @@ from maxmargin.estimators.linear.lasso_paths import LassoPath, check_path_data, 
 from maxmargin.estimators.linear.linear_regression import LeastSquaresMachine, check_alpha
 from maxmargin.losses import Squared
 from maxmargin.problems import Regression, Specification
-from maxmargin.solvers import Solver
 from maxmargin.solvers.linear.least_squares import Method
 
 _MAX_FACTORED = 8000  # rows or columns, whichever are fewer, whose products are decomposed
 _ABOVE = 10.0  # times the largest square of s that the grid begins with
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class Ridge(LeastSquaresMachine):
     """Ridge regression.
 
@@ -79,40 +80,10 @@ class Ridge(LeastSquaresMachine):
         "sparse_cg": "cg",
     }
 
-    def __init__(
-        self,
-        alpha: float = 1.0,
-        *,
-        fit_intercept: bool = True,
-        copy_X: bool = True,
-        max_iter: int | None = None,
-        tol: float = 1e-4,
-        solver: str | Solver = "auto",
-        positive: bool = False,
-        random_state: Any = None,
-        intercept: Literal["free", "augmented"] = "free",
-        intercept_scaling: float = 1.0,
-        max_seconds: float | None = None,
-        n_jobs: int | None = None,
-        memory: str | int | None = None,
-        device: str = "auto",
-        verbose: bool | int = 0,
-    ):
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.copy_X = copy_X
-        self.max_iter = max_iter
-        self.tol = tol
-        self.solver = solver
-        self.positive = positive
-        self.random_state = random_state
-        self.intercept = intercept
-        self.intercept_scaling = intercept_scaling
-        self.max_seconds = max_seconds
-        self.n_jobs = n_jobs
-        self.memory = memory
-        self.device = device
-        self.verbose = verbose
+    alpha: float = field(default=1.0, kw_only=False)
+    random_state: Any = None
+    intercept: Literal["free", "augmented"] = "free"
+    intercept_scaling: float = 1.0
 
     @all_or_nothing
     def fit(self, X: Rows, y: Labels | None = None, sample_weight: Vector | None = None) -> Ridge:
@@ -176,7 +147,11 @@ def ridge_path(
     factor = _sparse_factor if sparse.issparse(X) else _dense_factor
     squares, weights_at = factor(X, t, weight, centre)
     given = count_or_grid(None, alphas)
-    grid = _grid(squares, eps, given) if isinstance(given, int) else np.sort(given)[::-1]
+    if isinstance(given, int):
+        largest = _ABOVE * float(np.max(squares, initial=0.0)) or 1.0
+        grid = np.geomspace(largest, largest * check_positive("eps", eps), num=given)
+    else:
+        grid = np.sort(given)[::-1]
     coefs = np.column_stack([weights_at(alpha) for alpha in grid])
     residuals = t[:, None] - (np.asarray(X @ coefs) - centre @ coefs)
     sums = np.asarray(X.T @ (weight[:, None] * residuals)) - np.outer(centre, weight @ residuals)
@@ -184,11 +159,6 @@ def ridge_path(
     found = RidgePath(grid, coefs, gaps)
     found.intercepts = middle - centre @ coefs
     return found
-
-
-def _grid(squares: Vector, eps: float, count: int) -> Vector:
-    largest = _ABOVE * float(np.max(squares, initial=0.0)) or 1.0
-    return np.geomspace(largest, largest * check_positive("eps", eps), num=count)
 
 
 def _dense_factor(X: Matrix, t: Vector, weight: Vector, centre: Vector) -> tuple[Vector, Callable[[float], Vector]]:

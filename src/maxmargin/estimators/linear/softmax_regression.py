@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -112,52 +113,26 @@ class ProbabilityMachine(Classifier, LinearMachine):
         return log
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class SoftmaxRegression(ProbabilityMachine):
     """Softmax regression, also for two classes.
 
         minimise over W, b    1/2 |W|^2 + sum_i C_i (log sum_k exp(f_ik) - f_iy)        f_ik = <w_k, x_i> + b_k
 
     The probability of class k is exp(f_k) / sum_l exp(f_l). With two classes it is logistic regression with half the
-    penalty, because each class carries half of the difference. Every fit ends with a certificate.
+    penalty, because each class carries half of the difference. Every fit ends with a certificate. Parameters and
+    attributes not named here are those of `LogisticRegression`; data larger than memory are not for this machine.
 
     Parameters
     ----------
-    C
-        Cost of the losses, positive and finite.
-    tol
-        Relative duality gap and KKT violation at which the fit may stop.
-    fit_intercept, intercept, intercept_scaling
-        Whether there is an intercept; "free" or "augmented" (penalised, with a constant feature of that size).
-    class_weight
-        None, "balanced", or a dictionary from label to a factor on C.
-    max_iter, max_seconds
-        Budgets; None means no limit. The model so far, with its certificate, is the result.
-    warm_start
-        Whether to begin where the last fit ended.
     solver
         "auto" or "softmax-newton"; or a `maxmargin.solvers.Solver`, which brings its own tol, max_iter, max_seconds,
         n_jobs and random_state: those of the estimator are not used then.
-    n_jobs
-        Threads; None means all cores.
-    memory
-        For data larger than memory, which this version cannot train on yet; None.
-    device
-        "auto" or "cpu".
-    verbose
-        1 shows the progress of the fit in one line; 0 is silent.
-    random_state
-        Accepted for compatibility; a solver that has no use for it ignores it.
 
     Attributes
     ----------
-    certificate_ : Certificate
-        How far the model is from optimal.
-    history_ : History
-        Primal, dual and gap at each check.
     coef_, intercept_
-        One row and one number a class.
-    classes_
-        The labels that have rows with positive weights.
+        One row and one number a class, also for two classes.
 
     Examples
     --------
@@ -171,37 +146,18 @@ class SoftmaxRegression(ProbabilityMachine):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        C: float = 1.0,
-        tol: float = 1e-4,
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        class_weight: Any = None,
-        verbose: bool | int = 0,
-        random_state: Any = None,
-        max_iter: int | None = None,
-        warm_start: bool = False,
-        intercept: Literal["free", "augmented"] = "free",
-        solver: str | Solver = "auto",
-        max_seconds: float | None = None,
-        n_jobs: int | None = None,
-        memory: str | int | None = None,
-        device: str = "auto",
-    ):
-        self.C = C
-        self.tol = tol
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.class_weight = class_weight
-        self.verbose = verbose
-        self.random_state = random_state
-        self.max_iter = max_iter
-        self.warm_start = warm_start
-        self.intercept = intercept
-        self.solver = solver
-        self.max_seconds = max_seconds
-        self.n_jobs = n_jobs
-        self.memory = memory
-        self.device = device
+    C: float = 1.0
+    tol: float = 1e-4
+    fit_intercept: bool = True
+    intercept_scaling: float = 1.0
+    class_weight: Any = None
+    verbose: bool | int = 0
+    random_state: Any = None
+    max_iter: int | None = None
+    warm_start: bool = False
+    intercept: Literal["free", "augmented"] = "free"
+    solver: str | Solver = "auto"
+    max_seconds: float | None = None
+    n_jobs: int | None = None
+    memory: str | int | None = None
+    device: str = "auto"

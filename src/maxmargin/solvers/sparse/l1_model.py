@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from maxmargin._loops.linear.lasso import Columns, Shrinkage, chosen_products_loop, column_sweeps, product_sweeps
+from maxmargin._loops.linear.lasso import Shrinkage, SweptColumns, chosen_products_loop, column_sweeps, product_sweeps
 from maxmargin._loops.rows import CSRRows, DenseRows
 from maxmargin._types import Matrix, RowIndex, Vector
 from maxmargin.backends.threads import StopFlag, over_ranges, run_together, thread_count
@@ -79,7 +79,7 @@ class LocalModel:
             squares = np.maximum(squares - edge**2 / corner, 0.0) + _floor(squares)
             rho = np.zeros(int(np.count_nonzero(self.c)))
             Z, every = scaled_columns(self.passes, self.c, self.chosen), np.arange(len(u))
-            columns = Columns(Z, every, v, squares, edge / np.sqrt(corner))
+            columns = SweptColumns(Z, every, v, squares, edge / np.sqrt(corner))
             minimise_by_columns(columns, u, rho, cost, goal, _COLUMN_SWEEPS)
         shift = -base - float(edge @ (u - self.w)) / corner
         return u, shift if self.bias is not None else 0.0
@@ -105,7 +105,9 @@ def minimise_by_products(
             return
 
 
-def minimise_by_columns(columns: Columns, u: Vector, rho: Vector, cost: Shrinkage, goal: float, sweeps: int) -> None:
+def minimise_by_columns(
+    columns: SweptColumns, u: Vector, rho: Vector, cost: Shrinkage, goal: float, sweeps: int
+) -> None:
     """The same where the columns are too many for H: changes u and rho."""
     run_together([lambda stop: column_sweeps(columns, u, rho, cost, goal, sweeps, stop)])
 
