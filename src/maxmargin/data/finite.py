@@ -9,7 +9,7 @@ from scipy import sparse
 
 from maxmargin._types import Rows
 
-_BLOCK_ENTRIES = 1 << 20  # looked at together
+_BLOCK_ENTRIES = 1 << 20  # checked together
 
 
 class NotFinite(NamedTuple):
@@ -24,7 +24,7 @@ class NotFinite(NamedTuple):
 def first_not_finite(X: Rows) -> NotFinite | None:
     """The first entry of dense or CSR rows that is NaN or infinite; None where all are numbers.
 
-    The sum of all entries is finite only if they are, up to overflow; so only rows that are suspicious are looked at
+    The sum of all entries is finite only if they are, up to overflow; so only rows that are suspicious are checked
     entry by entry, a block at a time.
     """
     values = X.data if sparse.issparse(X) else X
