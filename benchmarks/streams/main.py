@@ -42,10 +42,8 @@ from maxmargin.losses import Hinge
 from maxmargin.problems import History, Intercept, LinearProblem, SharedRows, Specification
 from maxmargin.problems.solution import listening
 from maxmargin.problems.specification import Pair
-from maxmargin.solvers.streams.block import BlockMinimisation
 from maxmargin.solvers.streams.cached_loops import CachedLoops
-from maxmargin.solvers.streams.selective import SelectiveBlockMinimisation
-from maxmargin.solvers.streams.solver import StreamSolver
+from maxmargin.solvers.streams.trainers import BlockMinimisation, SelectiveBlockMinimisation, StreamSolver
 
 GAP = 1e-3
 PARTS = ("race", "eviction", "expansion")
