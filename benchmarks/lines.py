@@ -27,7 +27,7 @@ FEATURES = {
     "many classes at once: Crammer-Singer, softmax": r"crammer|softmax|multiclass|class_intercept|class_balance",
     "solvers of the lectures": r"lectures",
     "the reference, hard margins": r"reference",
-    "data larger than memory": r"stream|checkpoint|meeting_sources|running_scores|sources\b.*machine",
+    "data larger than memory": r"stream|checkpoint|meeting_sources|sources\b.*machine",
     "files and sources of rows": r"^data/|_loops/text",
     "model files, ours and theirs": r"^models/|estimators/files",
     "feature maps": r"^features/|_loops/features",

@@ -32,7 +32,7 @@ from maxmargin import (
 )
 from maxmargin.data import ArraySource, Block
 from maxmargin.errors import DataError, ModelFileError, ParameterError
-from maxmargin.estimators.fitting.running_scores import RunningAccuracy, RunningRSquared
+from maxmargin.estimators.fitting.sources import RunningAccuracy, RunningRSquared
 
 CLASSIFIERS = {
     "LinearSVC": LinearSVC(),

@@ -34,8 +34,15 @@ from maxmargin.estimators.bayes.class_sums import row_blocks, spread
 from maxmargin.estimators.bayes.explanation import Explanation
 from maxmargin.estimators.bayes.smoothing import Scores
 from maxmargin.estimators.fitting.machine import all_or_nothing
-from maxmargin.estimators.fitting.sources import AcceptsSources, Classifier, block_by_block, refuse_path
-from maxmargin.estimators.fitting.validation import check_finite, check_same_length, check_weights, our_errors
+from maxmargin.estimators.fitting.sources import AcceptsSources, Classifier, block_by_block
+from maxmargin.estimators.fitting.streaming import carry
+from maxmargin.estimators.fitting.validation import (
+    check_finite,
+    check_same_length,
+    check_weights,
+    our_errors,
+    refuse_path,
+)
 from maxmargin.features.carried import carried_by
 from maxmargin.problems import is_source
 
@@ -58,8 +65,9 @@ class NaiveBayes(AcceptsSources, Classifier, BaseEstimator):  # type: ignore[mis
         """
         refuse_path(self, X)
         self._check_parameters()
-        carried = carried_by(X)
+        carried = None
         if is_source(X):
+            carried = carried_by(X)
             if y is not None or sample_weight is not None:
                 raise ParameterError("a source brings its own labels and weights; give fit nothing but the source.")
             self._learn_source(X)
@@ -68,7 +76,7 @@ class NaiveBayes(AcceptsSources, Classifier, BaseEstimator):  # type: ignore[mis
             self._begin(np.unique(labels))
             self._learn(rows, labels, weight)
         self._conclude()
-        self._carry(carried)
+        carry(self, carried)
         return self
 
     @all_or_nothing

@@ -28,8 +28,14 @@ from maxmargin.estimators.fitting.parameters import check_choice, check_seed
 from maxmargin.estimators.fitting.progress import Watch
 from maxmargin.estimators.fitting.sources import Classifier
 from maxmargin.estimators.fitting.training import Certified, Trainer, Training, as_it_is
-from maxmargin.estimators.fitting.validation import check_known_labels, check_labels, check_same_length, check_weights
-from maxmargin.estimators.fitting.weights import Factors, present_classes
+from maxmargin.estimators.fitting.validation import (
+    Factors,
+    check_known_labels,
+    check_labels,
+    check_same_length,
+    check_weights,
+    present_classes,
+)
 from maxmargin.estimators.kernel.kernel_machine import KernelMachine, known_complaints
 from maxmargin.estimators.kernel.probabilities import (
     N_FOLDS,

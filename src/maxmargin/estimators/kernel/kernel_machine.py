@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,15 +13,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from maxmargin._types import Labels, Matrix, RowIndex, Rows, Vector
 from maxmargin.certificates import Point
-from maxmargin.data import count_rows
-from maxmargin.errors import DataError
+from maxmargin.data import as_double, count_rows
+from maxmargin.errors import DataError, ParameterError
 from maxmargin.estimators.fitting.machine import Machine
 from maxmargin.estimators.fitting.parameters import check_cache
 from maxmargin.estimators.fitting.sources import AcceptsSources, block_by_block
 from maxmargin.estimators.fitting.validation import check_rows
-from maxmargin.estimators.fitting.weights import kernel_width
 from maxmargin.kernels import Kernel, Linear, as_kernel
 from maxmargin.problems import Status, combine_columns, linear_scores
+
+_BLOCK_ROWS = 4096
 
 
 class KernelMachine(AcceptsSources, Machine):
@@ -167,6 +169,42 @@ class KernelMachine(AcceptsSources, Machine):
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.kernel == "precomputed"
         return tags
+
+
+def kernel_width(gamma: Any, X: Rows, sample_weight: Vector | None) -> float:
+    """Gamma of a kernel: a number, "scale" for 1 / (d var(X)), "auto" for 1 / d.
+
+    The variance of "scale" is weighted, so that a row of weight 2 is the row twice.
+    """
+    if isinstance(gamma, str):
+        if getattr(X, "ndim", 1) != 2 or gamma not in ("scale", "auto"):
+            raise ParameterError(f"gamma must be 'scale', 'auto' or a number, got gamma={gamma!r}.")
+        if gamma == "auto":
+            return 1.0 / int(X.shape[1])
+        spread = _variance(X, sample_weight)
+        return 1.0 / (int(X.shape[1]) * spread) if spread > 0.0 else 1.0
+    if not isinstance(gamma, Real) or isinstance(gamma, bool) or not 0 <= float(gamma) < np.inf:
+        raise ParameterError(f"gamma must be 'scale', 'auto' or a number that is not negative, got gamma={gamma!r}.")
+    return float(gamma)
+
+
+def _variance(X: Rows, sample_weight: Vector | None) -> float:
+    """Variance over all entries of X in double precision, block by block: X is never copied whole."""
+    n, d = X.shape
+    weight = np.ones(n) if sample_weight is None else sample_weight
+    mass = float(np.sum(weight)) * d
+    blocks = [slice(start, start + _BLOCK_ROWS) for start in range(0, n, _BLOCK_ROWS)]
+    mean = sum(float(weight[b] @ np.asarray(as_double(X[b]).sum(axis=1)).ravel()) for b in blocks) / mass
+    square = 0.0
+    for b in blocks:
+        part = as_double(X[b])
+        if sparse.issparse(part):  # entries that are not stored are zero
+            stored = part.copy()
+            stored.data = np.square(stored.data - mean) - mean**2
+            square += float(weight[b] @ (np.asarray(stored.sum(axis=1)).ravel() + d * mean**2))
+        else:
+            square += float(weight[b] @ np.square(part - mean).sum(axis=1))
+    return float(square / mass)
 
 
 def _laid_out_like(support_vectors: Rows, coefficients: Matrix) -> Rows:

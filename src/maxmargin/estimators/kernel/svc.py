@@ -10,7 +10,6 @@ import numpy as np
 from maxmargin._types import Labels, Rows, Vector
 from maxmargin.estimators.fitting.machine import all_or_nothing
 from maxmargin.estimators.fitting.parameters import check_cost, check_intercept
-from maxmargin.estimators.fitting.starting import starting_points
 from maxmargin.estimators.kernel.kernel_classifier import KernelClassifier, tasks_of
 from maxmargin.kernels import Kernel
 from maxmargin.losses import HardMargin, Hinge
@@ -181,8 +180,7 @@ class SVC(KernelClassifier):
         ]
         check_kernel_name(self.solver, specifications[0])
         solver = self._settings()
-        start = starting_points(start_model, specifications, X, y, weight)
-        training = self._train(specifications, X, y, weight, solver=solver, start=start)
+        training = self._train(specifications, X, y, weight, solver=solver, start_model=start_model)
         self._store(training, X, y, classes, factors, kernel)
         self._conclude(training)
         self._fit_probabilities(specifications, X, y, weight, solver, begun)

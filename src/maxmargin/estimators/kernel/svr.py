@@ -7,7 +7,6 @@ from typing import Any, Literal
 from maxmargin._types import Labels, Rows, Vector
 from maxmargin.estimators.fitting.machine import all_or_nothing
 from maxmargin.estimators.fitting.parameters import check_epsilon, check_finite_cost, check_intercept
-from maxmargin.estimators.fitting.starting import starting_points
 from maxmargin.estimators.kernel.kernel_regressor import KernelRegressor
 from maxmargin.kernels import Kernel
 from maxmargin.losses import EpsilonInsensitive, Loss
@@ -103,8 +102,7 @@ class SVR(KernelRegressor):
         X, y, weight, kernel = self._check_all(X, y, sample_weight)
         specifications = [Specification(Regression(), loss, C, intercept, kernel)]
         check_kernel_name(self.solver, specifications[0])
-        start = starting_points(start_model, specifications, X, y, weight)
-        training = self._train(specifications, X, y, weight, start=start)
+        training = self._train(specifications, X, y, weight, start_model=start_model)
         self._store(training, X, kernel)
         self._conclude(training)
         return self

@@ -12,7 +12,6 @@ from maxmargin._types import Labels, Rows, Vector
 from maxmargin.errors import ParameterError
 from maxmargin.estimators.fitting.machine import all_or_nothing
 from maxmargin.estimators.fitting.parameters import check_choice
-from maxmargin.estimators.fitting.starting import starting_points
 from maxmargin.estimators.linear.linear_regression import LeastSquaresMachine, check_alpha
 from maxmargin.losses import Squared
 from maxmargin.penalties import L1, L2, Penalty, PositiveElasticNet
@@ -115,8 +114,7 @@ class SparseRegressor(LeastSquaresMachine):
         penalty = penalty_of(alpha, self.l1_ratio, positive=self.positive)
         mass = float(len(y)) if weight is None else float(np.sum(weight))
         specification = Specification(Regression(), Squared(), 1.0 / mass, self._intercept(), penalty=penalty)
-        start = starting_points(before, [specification], X, y, weight)
-        training = self._train([specification], X, y, weight, solver=self._solver(specification), start=start)
+        training = self._train([specification], X, y, weight, solver=self._solver(specification), start_model=before)
         self._store_points(training.points)
         self.dual_gap_ = training.certificates[0].gap
         self._conclude(training)

@@ -23,8 +23,7 @@ from maxmargin.estimators.fitting.parameters import (
     check_penalty,
 )
 from maxmargin.estimators.fitting.sources import Classifier, block_by_block
-from maxmargin.estimators.fitting.starting import starting_points
-from maxmargin.estimators.fitting.streaming import labelled_data, trainer_of
+from maxmargin.estimators.fitting.streaming import carry, labelled_data, trainer_of
 from maxmargin.estimators.fitting.validation import check_known_labels
 from maxmargin.estimators.linear.linear_machine import SparseCoefficients
 from maxmargin.losses import CrammerSinger, HardMargin, Hinge, Loss, SquaredHinge
@@ -196,10 +195,9 @@ class LinearSVC(Classifier, SparseCoefficients):
             for task in _tasks_of(data.classes, together=self.multi_class == "crammer_singer")
         ]
         solver = self._solver(specifications[0], is_streamed=data.is_streamed)
-        start = starting_points(start_model, specifications, data.X, data.y, data.weight)
-        training = self._train(specifications, data.X, data.y, data.weight, solver=solver, start=start)
+        training = self._train(specifications, data.X, data.y, data.weight, solver=solver, start_model=start_model)
         self.classes_ = data.classes
-        self._carry(data.carried)
+        carry(self, data.carried)
         self._store_points(training.points)
         self._conclude(training)
         return self

@@ -11,8 +11,7 @@ from maxmargin._types import Labels, Rows, Vector
 from maxmargin.estimators.fitting.machine import all_or_nothing
 from maxmargin.estimators.fitting.parameters import check_choice, check_dual, check_epsilon, check_finite_cost
 from maxmargin.estimators.fitting.sources import Regressor
-from maxmargin.estimators.fitting.starting import starting_points
-from maxmargin.estimators.fitting.streaming import numeric_data, trainer_of
+from maxmargin.estimators.fitting.streaming import carry, numeric_data, trainer_of
 from maxmargin.estimators.linear.linear_machine import LinearMachine
 from maxmargin.losses import EpsilonInsensitive, SquaredEpsilonInsensitive
 from maxmargin.problems import Regression, Specification
@@ -110,11 +109,10 @@ class LinearSVR(Regressor, LinearMachine):
         check_linear_name(self.solver, specifications[0])
         data = numeric_data(self, X, y, sample_weight, start_model)
         solver = trainer_of(self) if data.is_streamed else self._settings()
-        start = starting_points(start_model, specifications, data.X, data.y, data.weight)
-        training = self._train(specifications, data.X, data.y, data.weight, solver=solver, start=start)
+        training = self._train(specifications, data.X, data.y, data.weight, solver=solver, start_model=start_model)
         self._store_points(training.points)
         self.coef_ = self.coef_[0]
-        self._carry(data.carried)
+        carry(self, data.carried)
         self._conclude(training)
         return self
 

@@ -11,8 +11,7 @@ from maxmargin._types import Labels, Matrix, Rows, Vector
 from maxmargin.estimators.fitting.machine import all_or_nothing
 from maxmargin.estimators.fitting.parameters import check_finite_cost
 from maxmargin.estimators.fitting.sources import Classifier
-from maxmargin.estimators.fitting.starting import starting_points
-from maxmargin.estimators.fitting.streaming import FitData, labelled_data, trainer_of
+from maxmargin.estimators.fitting.streaming import FitData, carry, labelled_data, trainer_of
 from maxmargin.estimators.linear.linear_machine import LinearMachine
 from maxmargin.losses import Logistic, Loss, Softmax
 from maxmargin.problems import AllClasses, Intercept, Pair, Specification, Task
@@ -55,10 +54,9 @@ class ProbabilityMachine(Classifier, LinearMachine):
         data = labelled_data(self, X, y, sample_weight, start_model)
         specification = self._specification(data, C, intercept)
         solver = self._solver(specification, is_streamed=data.is_streamed)
-        start = starting_points(start_model, [specification], data.X, data.y, data.weight)
-        training = self._train([specification], data.X, data.y, data.weight, solver=solver, start=start)
+        training = self._train([specification], data.X, data.y, data.weight, solver=solver, start_model=start_model)
         self.classes_ = data.classes
-        self._carry(data.carried)
+        carry(self, data.carried)
         self._store_points(training.points)
         self._conclude(training)
         return self

@@ -17,8 +17,14 @@ from maxmargin._loops.trees.records import Targets
 from maxmargin._types import Labels, RowIndex, Rows, Vector
 from maxmargin.errors import DataError, DataTypeError, ParameterError
 from maxmargin.estimators.fitting.parameters import check_seed
-from maxmargin.estimators.fitting.sources import AcceptsSources, block_by_block, refuse_path, refuse_source
-from maxmargin.estimators.fitting.validation import check_same_length, check_weights, our_errors
+from maxmargin.estimators.fitting.sources import AcceptsSources, block_by_block
+from maxmargin.estimators.fitting.validation import (
+    check_same_length,
+    check_weights,
+    our_errors,
+    refuse_path,
+    refuse_source,
+)
 from maxmargin.estimators.trees.tree_parameters import check_whole, growth_rules
 from maxmargin.trees.fitting import fit_tree
 from maxmargin.trees.tree import Tree

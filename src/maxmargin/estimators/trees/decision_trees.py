@@ -11,8 +11,7 @@ from maxmargin._types import Labels, Matrix, Rows, Vector
 from maxmargin.errors import DataError
 from maxmargin.estimators.fitting.machine import all_or_nothing
 from maxmargin.estimators.fitting.sources import Classifier, Regressor, block_by_block
-from maxmargin.estimators.fitting.validation import check_numbers, our_errors
-from maxmargin.estimators.fitting.weights import present_classes
+from maxmargin.estimators.fitting.validation import check_numbers, our_errors, present_classes
 from maxmargin.estimators.trees.base import DecisionTree
 from maxmargin.trees.fitting import as_targets
 
