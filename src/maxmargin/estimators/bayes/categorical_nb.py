@@ -9,6 +9,7 @@ values of feature j. A value that was never seen counts as seen 0 times: alpha /
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any
 
@@ -35,6 +36,7 @@ _NO_NUMBER = np.iinfo(np.int32).max
 """Stands for a fraction among category numbers: no training table goes so far."""
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class CategoricalNB(DiscreteNaiveBayes):
     """Naive Bayes for features with a few values each: words, numbers, truth values.
 
@@ -82,23 +84,10 @@ class CategoricalNB(DiscreteNaiveBayes):
     """
 
     _sums = ("class_count_", "category_count_")
-    category_count_: list[Matrix]
-    categories_: list[Labels]
-
-    def __init__(
-        self,
-        *,
-        alpha: float = 1.0,
-        force_alpha: bool = True,
-        fit_prior: bool = True,
-        class_prior: Any = None,
-        min_categories: Any = None,
-        n_jobs: int | None = None,
-    ):
-        super().__init__(
-            alpha=alpha, force_alpha=force_alpha, fit_prior=fit_prior, class_prior=class_prior, n_jobs=n_jobs
-        )
-        self.min_categories = min_categories
+    alpha: float = 1.0
+    min_categories: Any = None
+    category_count_: list[Matrix] = field(init=False)
+    categories_: list[Labels] = field(init=False)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any
 
@@ -38,6 +39,7 @@ _FULL_COLUMN = 1e4
 """m^2 / v above which a column of sparse rows counts as full."""
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class GaussianNB(NaiveBayes):
     """Naive Bayes for features that are normal within a class.
 
@@ -76,14 +78,12 @@ class GaussianNB(NaiveBayes):
     [1.5, -1.5]
     """
 
-    theta_: Matrix
-    var_: Matrix
     _sums = ("class_count_", "theta_", "_square")
 
-    def __init__(self, *, priors: Any = None, var_smoothing: float = 1e-9, n_jobs: int | None = None):
-        self.priors = priors
-        self.var_smoothing = var_smoothing
-        self.n_jobs = n_jobs
+    priors: Any = None
+    var_smoothing: float = 1e-9
+    theta_: Matrix = field(init=False)
+    var_: Matrix = field(init=False)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -17,6 +17,7 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -47,12 +48,14 @@ from maxmargin.features.carried import carried_by
 from maxmargin.problems import is_source
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class NaiveBayes(AcceptsSources, Classifier, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
     """Base of the naive Bayes estimators."""
 
-    classes_: Labels
-    class_count_: Vector
-    n_features_in_: int
+    n_jobs: int | None = None
+    classes_: Labels = field(init=False)
+    class_count_: Vector = field(init=False)
+    n_features_in_: int = field(init=False)
     _trains_on_sources: ClassVar[bool] = True
     _sums: ClassVar[tuple[str, ...]]
     """Attributes that hold sums, one row a class."""

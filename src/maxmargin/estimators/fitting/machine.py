@@ -10,7 +10,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Concatenate, ParamSpec, TypeVar
 
 from sklearn.base import BaseEstimator
@@ -68,13 +68,20 @@ class NotConvergedWarning(errors.NotConvergedWarning, ConvergenceWarning):  # ty
     """`maxmargin.errors.NotConvergedWarning` that filters for scikit-learn's `ConvergenceWarning` also catch."""
 
 
+# The fields of an estimator are its parameters, and a dataclass writes `__init__`; what a fit finds has init=False.
+@dataclass(eq=False, repr=False, kw_only=True)
 class Machine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
     """Base of the estimators that are trained by a solver and end with a certificate."""
 
-    history_: History | list[History]
-    _certificate: Certificate
+    solver: str | Solver = "auto"
+    max_seconds: float | None = None
+    n_jobs: int | None = None
+    memory: str | int | None = None
+    device: str = "auto"
+    history_: History | list[History] = field(init=False)
+    _certificate: Certificate = field(init=False)
     _linear: ClassVar[bool]
-    _makes_no_claim: bool = False
+    _makes_no_claim: bool = field(default=False, init=False)
     """Whether the model came from a file of another library, which holds no certificate."""
 
     def _settings(self, solver: str | Solver | None = None) -> Solver:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any, Literal
 
@@ -36,7 +36,7 @@ from maxmargin.estimators.fitting.validation import (
     check_weights,
     present_classes,
 )
-from maxmargin.estimators.kernel.kernel_machine import KernelMachine, known_complaints
+from maxmargin.estimators.kernel.kernel_machine import SupportVectorMachine, known_complaints
 from maxmargin.estimators.kernel.probabilities import (
     N_FOLDS,
     coupled_probabilities,
@@ -62,22 +62,25 @@ def _wants_probability(probability: Any) -> bool:
     return not isinstance(probability, str) and bool(probability)
 
 
-class KernelClassifier(Classifier, KernelMachine):
+@dataclass(eq=False, repr=False, kw_only=True)
+class KernelClassifier(Classifier, SupportVectorMachine):
     """Base of the classifiers with kernels; a subclass has the parameters and says what is minimised."""
 
-    classes_: Labels
-    class_weight_: Vector
-    n_support_: RowIndex
-    _slopes: Vector
-    _shifts: Vector | None = None
+    probability: bool = False
+    class_weight: Any = None
+    decision_function_shape: Literal["ovr", "ovo"] = "ovr"
+    break_ties: bool = False
+    classes_: Labels = field(init=False)
+    class_weight_: Vector = field(init=False)
+    n_support_: RowIndex = field(init=False)
+    _slopes: Vector = field(init=False)
+    _shifts: Vector | None = field(default=None, init=False)
     """B of the sigmoids of a model that LIBSVM wrote; those fitted here have none."""
-    decision_function_shape: Literal["ovr", "ovo"]
-    break_ties: bool
-    probability: bool | str
 
     def _check_choices(self) -> None:
-        if self.probability != "deprecated" and not isinstance(self.probability, (bool, np.bool_)):
-            raise ParameterError(f"probability must be True or False, got probability={self.probability!r}.")
+        asked: Any = self.probability
+        if asked != "deprecated" and not isinstance(asked, (bool, np.bool_)):
+            raise ParameterError(f"probability must be True or False, got probability={asked!r}.")
         check_choice("decision_function_shape", self.decision_function_shape, ("ovr", "ovo"))
 
     def _tasks(self) -> list[Pair]:

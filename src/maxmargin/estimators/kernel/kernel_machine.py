@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from scipy import sparse
@@ -25,6 +26,7 @@ from maxmargin.problems import Status, combine_columns, linear_scores
 _BLOCK_ROWS = 4096
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class KernelMachine(AcceptsSources, Machine):
     """A machine whose weight vector is a combination of support rows seen through a kernel."""
 
@@ -33,15 +35,18 @@ class KernelMachine(AcceptsSources, Machine):
         " Nearly a kernel machine is LinearSVC().fit(source.map(landmarks)), or LinearSVR(), with "
         "landmarks = maxmargin.features.Nystroem(kernel, n_components).fit(source)."
     )
-    _kernel: Kernel
-    support_: RowIndex
-    support_vectors_: Rows
-    dual_coef_: Rows
-    intercept_: Vector
-    shape_fit_: tuple[int, ...]
-
-    def _memory(self) -> int | None:
-        return check_cache(self.memory, self.cache_size)
+    kernel: str | Kernel | Any = "rbf"
+    degree: int = 3
+    gamma: Literal["scale", "auto"] | float = "scale"
+    coef0: float = 0.0
+    verbose: bool | int = False
+    random_state: Any = None
+    _kernel: Kernel = field(init=False)
+    support_: RowIndex = field(init=False)
+    support_vectors_: Rows = field(init=False)
+    dual_coef_: Rows = field(init=False)
+    intercept_: Vector = field(init=False)
+    shape_fit_: tuple[int, ...] = field(init=False)
 
     def _check_kernel_input(self, X: Rows, *, reset: bool) -> Rows:
         # gamma needs the data and the data's check needs to know what the kernel works on: a draft kernel tells that.
@@ -169,6 +174,19 @@ class KernelMachine(AcceptsSources, Machine):
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.kernel == "precomputed"
         return tags
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class SupportVectorMachine(KernelMachine):
+    """A kernel machine whose solvers keep kernel rows and may put variables aside."""
+
+    shrinking: bool = True
+    tol: float = 1e-3
+    cache_size: float | None = None
+    max_iter: int | None = -1
+
+    def _memory(self) -> int | None:
+        return check_cache(self.memory, self.cache_size)
 
 
 def kernel_width(gamma: Any, X: Rows, sample_weight: Vector | None) -> float:

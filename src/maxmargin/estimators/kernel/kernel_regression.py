@@ -14,11 +14,10 @@ from maxmargin.certificates import Point
 from maxmargin.data import count_rows
 from maxmargin.errors import DataError, ParameterError
 from maxmargin.estimators.fitting.machine import all_or_nothing
-from maxmargin.estimators.fitting.parameters import check_intercept, check_memory, check_positive, check_seed
+from maxmargin.estimators.fitting.parameters import check_intercept, check_positive, check_seed
 from maxmargin.estimators.fitting.sources import Regressor
 from maxmargin.estimators.fitting.validation import check_numbers, check_same_length, check_weights
 from maxmargin.estimators.kernel.kernel_machine import KernelMachine
-from maxmargin.kernels import Kernel
 from maxmargin.losses import Absolute, Squared
 from maxmargin.problems import Problem, Regression, Solution, Specification
 from maxmargin.solvers import Solver
@@ -28,7 +27,7 @@ from maxmargin.solvers.registry import kernel_regression_solver
 _LEAST_ALPHA = 1e-100
 
 
-@dataclass(eq=False, repr=False)  # writes `__init__`: the fields are the parameters
+@dataclass(eq=False, repr=False)
 class KernelRegression(Regressor, KernelMachine):
     """Kernel ridge regression, and the kernel linear regression of the lectures.
 
@@ -103,21 +102,10 @@ class KernelRegression(Regressor, KernelMachine):
 
     alpha: float = 1.0
     _: KW_ONLY
-    kernel: str | Kernel | Any = "rbf"
-    degree: int = 3
-    gamma: Literal["scale", "auto"] | float = "scale"
-    coef0: float = 0.0
     tol: float = 1e-4
     max_iter: int | None = 10_000
     learning_rate: float | None = None
-    random_state: Any = None
-    solver: str | Solver = "auto"
     intercept: Literal["free", "augmented", "none"] = "free"
-    max_seconds: float | None = None
-    n_jobs: int | None = None
-    memory: str | int | None = None
-    device: str = "auto"
-    verbose: bool | int = False
 
     @all_or_nothing
     def fit(self, X: Rows, y: Labels | None = None, sample_weight: Vector | None = None) -> KernelRegression:
@@ -160,10 +148,6 @@ class KernelRegression(Regressor, KernelMachine):
                 "are for nothing else."
             )
         return solver
-
-    def _memory(self) -> int | None:
-        """Byte budget; there is no second name for it here."""
-        return check_memory(self.memory)
 
     def _store(self, point: Point, X: Rows) -> None:
         n_rows = count_rows(X)

@@ -18,7 +18,7 @@ from sklearn.utils import check_array
 from maxmargin._types import Labels, Matrix, Rows, Vector
 from maxmargin.backends.threads import at_most, one_blas_thread, thread_count
 from maxmargin.errors import ParameterError
-from maxmargin.estimators.fitting.parameters import check_max_iter, check_positive
+from maxmargin.estimators.fitting.parameters import check_flag, check_max_iter, check_positive, check_precompute
 from maxmargin.estimators.fitting.validation import (
     check_finite,
     check_numbers,
@@ -26,7 +26,6 @@ from maxmargin.estimators.fitting.validation import (
     check_weights,
     our_errors,
 )
-from maxmargin.estimators.linear.elastic_net import check_flag, check_precompute
 from maxmargin.solvers.sparse.lasso_design import design_of
 from maxmargin.solvers.sparse.lasso_search import LassoSearch, Strength
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from scipy import sparse
@@ -33,13 +34,26 @@ _KINDS = [np.float64, np.float32, np.int8, np.int16, np.int32, np.int64, np.uint
 _STEP = "|   "
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class DecisionTree(AcceptsSources, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
     """Base of the decision trees."""
 
-    n_features_in_: int
-    max_features_: int
+    splitter: Literal["best", "random"] = "best"
+    max_depth: int | None = None
+    min_samples_split: float = 2
+    min_samples_leaf: float = 1
+    min_weight_fraction_leaf: float = 0.0
+    max_features: int | float | str | None = None
+    random_state: Any = None
+    max_leaf_nodes: int | None = None
+    min_impurity_decrease: float = 0.0
+    ccp_alpha: float = 0.0
+    monotonic_cst: Any = None
+    n_jobs: int | None = None
+    n_features_in_: int = field(init=False)
+    max_features_: int = field(init=False)
     _criteria: ClassVar[tuple[str, ...]]
-    _nodes: dict[str, Any]
+    _nodes: dict[str, Any] = field(init=False)
 
     @property
     def certificate_(self) -> None:
