@@ -24,9 +24,16 @@ from scipy import sparse
 
 from maxmargin._types import Labels, Matrix, RowIndex, Rows, Vector
 from maxmargin.errors import DataError, ParameterError
-from maxmargin.estimators.bayes.class_sums import add_class_sums, with_values, without_repeated_columns
+from maxmargin.estimators.bayes.counts import (
+    Scores,
+    Shares,
+    add_class_sums,
+    linear_scores,
+    shares,
+    with_values,
+    without_repeated_columns,
+)
 from maxmargin.estimators.bayes.naive_bayes import NaiveBayes, check_prior, log_of
-from maxmargin.estimators.bayes.smoothing import Scores, Shares, linear_scores, shares
 
 _LEAST_ALPHA = 1e-10
 _ROUNDING = 64.0 * np.finfo(np.float64).eps

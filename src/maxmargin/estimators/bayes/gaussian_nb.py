@@ -28,9 +28,8 @@ from maxmargin._types import Labels, Matrix, RowIndex, Rows, Vector
 from maxmargin.backends.threads import StopFlag, over_ranges
 from maxmargin.data.loop_rows import loop_rows
 from maxmargin.errors import DataError, ParameterError
-from maxmargin.estimators.bayes.class_sums import add_class_sums, in_double, with_values, without_repeated_columns
+from maxmargin.estimators.bayes.counts import Scores, add_class_sums, in_double, with_values, without_repeated_columns
 from maxmargin.estimators.bayes.naive_bayes import NaiveBayes, check_prior, log_of
-from maxmargin.estimators.bayes.smoothing import Scores
 
 _ENTRIES_WORTH_A_THREAD = 1 << 17
 _FARTHEST = 1e300

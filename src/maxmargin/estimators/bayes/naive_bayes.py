@@ -31,9 +31,8 @@ from maxmargin.backends.threads import StopFlag, over_ranges, thread_count
 from maxmargin.data import Source, count_rows
 from maxmargin.data.source import blocks
 from maxmargin.errors import DataError, ParameterError
-from maxmargin.estimators.bayes.class_sums import row_blocks, spread
+from maxmargin.estimators.bayes.counts import Scores, row_blocks, spread
 from maxmargin.estimators.bayes.explanation import Explanation
-from maxmargin.estimators.bayes.smoothing import Scores
 from maxmargin.estimators.fitting.machine import all_or_nothing
 from maxmargin.estimators.fitting.sources import AcceptsSources, Classifier, block_by_block
 from maxmargin.estimators.fitting.streaming import carry

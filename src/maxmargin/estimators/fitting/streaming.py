@@ -21,6 +21,7 @@ from maxmargin.estimators.fitting.validation import (
     check_labels,
     check_numbers,
     check_same_length,
+    check_targets,
     check_weights,
     present_classes,
     refuse_path,
@@ -85,8 +86,8 @@ def numeric_data(machine: Any, X: Any, y: Any, sample_weight: Any, start_model: 
     data = _given(machine, X, y, sample_weight, start_model)
     if data.is_streamed:
         return data
-    y = check_numbers(data.y)
-    return data._replace(y=y, weight=_weight_beside(data.X, y, sample_weight))
+    y, weight = check_targets(data.X, data.y, sample_weight)
+    return data._replace(y=y, weight=weight)
 
 
 def _given(machine: Any, X: Any, y: Any, sample_weight: Any, start_model: Any) -> FitData:

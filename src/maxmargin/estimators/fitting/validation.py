@@ -209,6 +209,13 @@ def check_weights(sample_weight: Any, n_rows: int) -> Vector | None:
     return weight
 
 
+def check_targets(X: Rows, y: Any, sample_weight: Any) -> tuple[Vector, Vector | None]:
+    """Numbers and weights of as many rows as X has."""
+    numbers = check_numbers(y)
+    check_same_length(X, numbers)
+    return numbers, check_weights(sample_weight, len(numbers))
+
+
 def present_classes(
     class_weight: Any, labels: Labels, y: Labels, sample_weight: Vector | None
 ) -> tuple[Labels, Factors]:

@@ -16,7 +16,7 @@ from maxmargin.errors import DataError, ParameterError
 from maxmargin.estimators.fitting.machine import all_or_nothing
 from maxmargin.estimators.fitting.parameters import check_intercept, check_positive, check_seed
 from maxmargin.estimators.fitting.sources import Regressor
-from maxmargin.estimators.fitting.validation import check_numbers, check_same_length, check_weights
+from maxmargin.estimators.fitting.validation import check_targets
 from maxmargin.estimators.kernel.kernel_machine import KernelMachine
 from maxmargin.losses import Absolute, Squared
 from maxmargin.problems import Problem, Regression, Solution, Specification
@@ -42,15 +42,13 @@ class KernelRegression(Regressor, KernelMachine):
     a C larger than every multiplier, which has the same minimum (`maxmargin.solvers.kernel.equations` says why). Where
     no function of the kernel goes through all targets, as for two equal rows with different ones, the closed form
     refuses, and the updates run until `max_iter`: their predictions come to least squares, or near it, but no
-    certificate says CONVERGED.
+    certificate says CONVERGED. Parameters and attributes not named here are those of `SVR`.
 
     Parameters
     ----------
     alpha
         Strength of the penalty, zero or positive. `alpha` is scikit-learn's name; it has nothing to do with the
         multipliers, to which these pages give that letter.
-    kernel, gamma, degree, coef0
-        As in `SVR`.
     intercept
         "free" (not penalised), "augmented" (the kernel k + 1) or "none".
     solver
@@ -64,25 +62,13 @@ class KernelRegression(Regressor, KernelMachine):
         Relative duality gap and KKT violation at which iterations stop, and beyond which the fit warns.
     max_iter
         Limit on the passes of the two updates and on the steps of conjugate gradients; None or -1 means none.
-    max_seconds
-        Time budget; the model so far, with its certificate, is the result.
     random_state
         Seed of the order of "one-at-a-time" and of the preconditioner of "conjugate-gradients".
-    n_jobs
-        Threads; None means all cores.
     memory
         Bytes for the kernel matrix, a number or a text such as "4GB"; None means 2 GB.
-    device
-        "auto" or "cpu".
-    verbose
-        1 shows the progress of the fit in one line; 0 is silent.
 
     Attributes
     ----------
-    certificate_ : Certificate
-        How far the model is from optimal.
-    history_ : History
-        Primal, dual and gap at each check.
     dual_coef_
         beta_i of every row, w = sum_i beta_i phi(x_i); as in `KernelRidge`.
     X_fit_
@@ -113,9 +99,7 @@ class KernelRegression(Regressor, KernelMachine):
         alpha, intercept = _strength(self.alpha), check_intercept(self.intercept)
         solver = self._solver(alpha)
         X = self._check_kernel_input(X, reset=True)
-        y = check_numbers(_one_target(y))
-        check_same_length(X, y)
-        weight = check_weights(sample_weight, len(y))
+        y, weight = check_targets(X, _one_target(y), sample_weight)
         self._kernel = self._make_kernel(X, weight)
         specification = Specification(Regression(), Squared(), 1.0, intercept, self._kernel)
         if alpha > 0.0:

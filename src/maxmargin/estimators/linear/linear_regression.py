@@ -14,7 +14,7 @@ from maxmargin.errors import ParameterError
 from maxmargin.estimators.fitting.machine import all_or_nothing
 from maxmargin.estimators.fitting.parameters import check_positive
 from maxmargin.estimators.fitting.sources import Regressor
-from maxmargin.estimators.fitting.validation import check_numbers, check_same_length, check_weights
+from maxmargin.estimators.fitting.validation import check_targets
 from maxmargin.estimators.linear.linear_machine import LinearMachine
 from maxmargin.losses import Squared
 from maxmargin.penalties import Box
@@ -39,9 +39,7 @@ class LeastSquaresMachine(Regressor, LinearMachine):
         """Input as a problem takes it."""
         self._check_choices()
         X = self._check_linear_input(X, reset=True)
-        y = check_numbers(y)
-        check_same_length(X, y)
-        return X, y, check_weights(sample_weight, len(y))
+        return X, *check_targets(X, y, sample_weight)
 
     def _check_choices(self) -> None:
         """Refuse what no solver here can do."""

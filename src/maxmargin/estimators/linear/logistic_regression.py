@@ -97,21 +97,35 @@ class ProbabilityMachine(Classifier, CostMachine):
             return f
         return f[:, 0] if f.shape[1] == 1 else f[:, 1] - f[:, 0]
 
+    @property
+    def _one_versus_rest(self) -> bool:
+        """Whether the model is LIBLINEAR's, which has a model of its own for each of several classes."""
+        return self._makes_no_claim and len(self.classes_) > 2
+
+    @block_by_block
     def predict(self, X: Rows) -> Labels:
-        """Labels of rows: the most probable class."""
+        """Labels of rows, or of all rows of a source: the most probable class."""
         f = self.decision_function(X)
         return np.asarray(self.classes_[np.argmax(f, axis=1) if f.ndim == 2 else (f > 0.0).astype(np.intp)])
 
+    @block_by_block
     def predict_proba(self, X: Rows) -> Matrix:
-        """Probabilities of the classes, one row a row of X."""
+        """Probabilities of the classes, one row a row of X, which may be a source."""
         f = self.decision_function(X)
-        p: Matrix = softmax(f, axis=1) if f.ndim == 2 else np.column_stack([expit(-f), expit(f)])
+        if f.ndim == 1:
+            return np.column_stack([expit(-f), expit(f)])
+        p: Matrix = expit(f) / np.sum(expit(f), axis=1, keepdims=True) if self._one_versus_rest else softmax(f, axis=1)
         return p
 
+    @block_by_block
     def predict_log_proba(self, X: Rows) -> Matrix:
         """Logarithms of the probabilities, also where these are too small for a double."""
         f = self.decision_function(X)
-        log: Matrix = log_softmax(f, axis=1) if f.ndim == 2 else np.column_stack([log_expit(-f), log_expit(f)])
+        if f.ndim == 1:
+            return np.column_stack([log_expit(-f), log_expit(f)])
+        if not self._one_versus_rest:
+            return np.asarray(log_softmax(f, axis=1))
+        log: Matrix = log_expit(f) - logsumexp(log_expit(f), axis=1, keepdims=True)
         return log
 
 
@@ -207,34 +221,6 @@ class LogisticRegression(ProbabilityMachine, SparseCoefficients):
 
     def _is_softmax(self, n_classes: int) -> bool:
         return n_classes > 2
-
-    @property
-    def _one_versus_rest(self) -> bool:
-        """Whether the model is LIBLINEAR's, which has a model of its own for each of several classes."""
-        return self._makes_no_claim and len(self.classes_) > 2
-
-    @block_by_block
-    def predict(self, X: Rows) -> Labels:
-        """Labels of rows, or of all rows of a source: the most probable class."""
-        return super().predict(X)
-
-    @block_by_block
-    def predict_proba(self, X: Rows) -> Matrix:
-        """Probabilities of the classes, one row a row of X, which may be a source."""
-        if not self._one_versus_rest:
-            return super().predict_proba(X)
-        p = expit(self.decision_function(X))
-        probabilities: Matrix = p / np.sum(p, axis=1, keepdims=True)
-        return probabilities
-
-    @block_by_block
-    def predict_log_proba(self, X: Rows) -> Matrix:
-        """Logarithms of the probabilities, also where these are too small for a double."""
-        if not self._one_versus_rest:
-            return super().predict_log_proba(X)
-        log = log_expit(self.decision_function(X))
-        logarithms: Matrix = log - logsumexp(log, axis=1, keepdims=True)
-        return logarithms
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
