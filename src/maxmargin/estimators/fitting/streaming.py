@@ -76,7 +76,7 @@ def labelled_data(machine: Any, X: Any, y: Any, sample_weight: Any, start_model:
         classes, factors = present_classes(machine.class_weight, table.classes, table.classes, mass)
         return data._replace(classes=classes, factors=factors)
     y, labels = check_labels(data.y)
-    weight = _weight_beside(data.X, y, sample_weight)
+    weight = _weight_beside(data.X, y, data.weight)
     classes, factors = present_classes(machine.class_weight, labels, y, weight)
     return data._replace(y=y, weight=weight, classes=classes, factors=factors)
 
@@ -86,7 +86,7 @@ def numeric_data(machine: Any, X: Any, y: Any, sample_weight: Any, start_model: 
     data = _given(machine, X, y, sample_weight, start_model)
     if data.is_streamed:
         return data
-    y, weight = check_targets(data.X, data.y, sample_weight)
+    y, weight = check_targets(data.X, data.y, data.weight)
     return data._replace(y=y, weight=weight)
 
 
