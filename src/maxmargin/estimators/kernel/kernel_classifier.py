@@ -107,7 +107,8 @@ class KernelClassifier(Classifier, SupportVectorMachine):
     def _store(self, training: Training, X: Rows, y: Labels, classes: Labels, factors: Factors, kernel: Kernel) -> None:
         """Keep the machines that were trained, one a pair of classes."""
         self.classes_, self._kernel = classes, kernel
-        self.class_weight_ = _factors_of(classes, factors)
+        factor = dict(factors)
+        self.class_weight_ = np.array([factor.get(label, 1.0) for label in classes.tolist()])
         self._slopes, self._shifts = np.empty(0), None
         self._store_pairs(training.points, X, y)
 
@@ -305,9 +306,3 @@ def tasks_of(classes: Labels) -> list[Pair]:
     if len(labels) == 2:
         return [Pair(negative=labels[0], positive=labels[1])]
     return [Pair(negative=later, positive=earlier) for earlier, later in combinations(labels, 2)]
-
-
-def _factors_of(classes: Labels, factors: Factors) -> Vector:
-    """Factor on C of every class."""
-    known = dict(factors)
-    return np.array([known.get(label, 1.0) for label in classes.tolist()])

@@ -66,6 +66,7 @@ class SparseRegressor(LeastSquaresMachine):
     # What other machines let the user choose.
     intercept: ClassVar[str] = "free"
     intercept_scaling: ClassVar[float] = 1.0
+
     precompute: Any = False
     max_iter: int | None = 1000
     random_state: Any = None

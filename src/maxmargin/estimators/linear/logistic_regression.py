@@ -35,17 +35,9 @@ class ProbabilityMachine(Classifier, CostMachine):
     checkpoint: Any = None
 
     def fit(self, X: Rows, y: Labels | None = None, sample_weight: Vector | None = None) -> ProbabilityMachine:
-        """Train on rows X with labels y.
+        """Train on rows X with labels y; `sample_weight` is a factor on C of each row.
 
-        Parameters
-        ----------
-        X
-            Dense or CSR rows, float32 or float64.
-        y
-            Labels of any kind, at least two of them.
-        sample_weight
-            Factor on C of each row; weight 2 is the row twice, weight 0 its absence. A class of which all rows have
-            weight 0 is absent.
+        For two classes and the L2 penalty `LogisticRegression` takes a source alone as well.
         """
         return self._fit_from(X, y, sample_weight, self._last_fit())
 
