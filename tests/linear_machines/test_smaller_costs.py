@@ -27,6 +27,7 @@ def met_by_a_line(n=600, d=20, seed=0):
 @pytest.mark.parametrize("seed", [0, 1, 2])
 @pytest.mark.parametrize("C", [1e6, 1e8])
 @pytest.mark.parametrize("stream", [None, "cached-loops"])
+@pytest.mark.slow
 def test_squared_losses_with_huge_costs_converge(stream, C, seed):
     X, z = met_by_a_line(seed=seed)
     for model, y in ((LinearSVC(), np.sign(z)), (LinearSVR(**TUBE), z)):

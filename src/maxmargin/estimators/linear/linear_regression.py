@@ -14,7 +14,7 @@ from maxmargin.errors import ParameterError
 from maxmargin.estimators.fitting.machine import all_or_nothing
 from maxmargin.estimators.fitting.parameters import check_positive
 from maxmargin.estimators.fitting.sources import Regressor
-from maxmargin.estimators.fitting.validation import check_numbers, check_same_length, check_weights
+from maxmargin.estimators.fitting.validation import check_targets
 from maxmargin.estimators.linear.linear_machine import LinearMachine
 from maxmargin.losses import Squared
 from maxmargin.penalties import Box
@@ -26,33 +26,20 @@ from maxmargin.solvers.registry import check_linear_name
 _LEAST_ALPHA = 1e-100
 
 
-# The parameters of an estimator are the fields of a dataclass, which writes `__init__`; it is compared as an object.
 @dataclass(eq=False, repr=False, kw_only=True)
 class LeastSquaresMachine(Regressor, LinearMachine):
     """A number predicted by <w, x> + b, trained on squared errors."""
 
     _methods: ClassVar[dict[str, Method]]
     """Names of solvers that are a closed form, or conjugate gradients, for the normal equations."""
-
-    fit_intercept: bool = True
-    copy_X: bool = True  # noqa: N815 - a name of scikit-learn
-    max_iter: int | None = None
-    tol: float = 1e-4
-    solver: str | Solver = "auto"
+    copy_X: bool = True  # noqa: N815 - scikit-learn's name
     positive: bool = False
-    max_seconds: float | None = None
-    n_jobs: int | None = None
-    memory: str | int | None = None
-    device: str = "auto"
-    verbose: bool | int = 0
 
     def _checked(self, X: Rows, y: Labels | None, sample_weight: Vector | None) -> tuple[Rows, Vector, Vector | None]:
         """Input as a problem takes it."""
         self._check_choices()
         X = self._check_linear_input(X, reset=True)
-        y = check_numbers(y)
-        check_same_length(X, y)
-        return X, y, check_weights(sample_weight, len(y))
+        return X, *check_targets(X, y, sample_weight)
 
     def _check_choices(self) -> None:
         """Refuse what no solver here can do."""

@@ -14,7 +14,7 @@ beta_i = c_i r_i, and the duality gap of alpha |w|^2 + sum_i c_i r_i^2 is then |
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -24,8 +24,7 @@ from scipy.linalg import eigh, svd
 from maxmargin._types import Labels, Matrix, Rows, Vector
 from maxmargin.errors import ParameterError
 from maxmargin.estimators.fitting.machine import all_or_nothing
-from maxmargin.estimators.fitting.parameters import check_positive
-from maxmargin.estimators.linear.elastic_net import check_flag
+from maxmargin.estimators.fitting.parameters import check_flag, check_positive
 from maxmargin.estimators.linear.lasso_paths import LassoPath, check_path_data, count_or_grid
 from maxmargin.estimators.linear.linear_regression import LeastSquaresMachine, check_alpha
 from maxmargin.losses import Squared
@@ -36,7 +35,7 @@ _MAX_FACTORED = 8000  # rows or columns, whichever are fewer, whose products are
 _ABOVE = 10.0  # times the largest square of s that the grid begins with
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
+@dataclass(eq=False, repr=False)
 class Ridge(LeastSquaresMachine):
     """Ridge regression.
 
@@ -80,7 +79,8 @@ class Ridge(LeastSquaresMachine):
         "sparse_cg": "cg",
     }
 
-    alpha: float = field(default=1.0, kw_only=False)
+    alpha: float = 1.0
+    _: KW_ONLY
     random_state: Any = None
     intercept: Literal["free", "augmented"] = "free"
     intercept_scaling: float = 1.0
@@ -147,11 +147,7 @@ def ridge_path(
     factor = _sparse_factor if sparse.issparse(X) else _dense_factor
     squares, weights_at = factor(X, t, weight, centre)
     given = count_or_grid(None, alphas)
-    if isinstance(given, int):
-        largest = _ABOVE * float(np.max(squares, initial=0.0)) or 1.0
-        grid = np.geomspace(largest, largest * check_positive("eps", eps), num=given)
-    else:
-        grid = np.sort(given)[::-1]
+    grid = _grid(squares, eps, given) if isinstance(given, int) else np.sort(given)[::-1]
     coefs = np.column_stack([weights_at(alpha) for alpha in grid])
     residuals = t[:, None] - (np.asarray(X @ coefs) - centre @ coefs)
     sums = np.asarray(X.T @ (weight[:, None] * residuals)) - np.outer(centre, weight @ residuals)
@@ -159,6 +155,11 @@ def ridge_path(
     found = RidgePath(grid, coefs, gaps)
     found.intercepts = middle - centre @ coefs
     return found
+
+
+def _grid(squares: Vector, eps: float, count: int) -> Vector:
+    largest = _ABOVE * float(np.max(squares, initial=0.0)) or 1.0
+    return np.geomspace(largest, largest * check_positive("eps", eps), num=count)
 
 
 def _dense_factor(X: Matrix, t: Vector, weight: Vector, centre: Vector) -> tuple[Vector, Callable[[float], Vector]]:
