@@ -27,6 +27,7 @@ from __future__ import annotations
 
 import math
 import time
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -80,11 +81,62 @@ class DualDescent(Solver):
         assert isinstance(problem, LinearProblem)
         descent = _Coordinates(problem, Passes(problem.source, self.n_jobs), self)
         descent.begin(start)
-        _, interrupted = run_until_interrupted(descent.run, brief=descent.passes.n_entries < _BRIEF)
-        return descent.solution(Status.INTERRUPTED if interrupted else descent.status)
+        status, interrupted = run_until_interrupted(descent.run, brief=descent.passes.n_entries < _BRIEF)
+        return descent.solution(Status.INTERRUPTED if interrupted else status)
 
 
-class _Coordinates:
+class Rounds(ABC):
+    """Passes over the rows in rounds, each ended by an evaluation, until gap and violation are within the tolerance."""
+
+    size: float = 1.0
+    """Of a violation at the start."""
+    is_warm: bool
+    """Whether the starting point is worth an evaluation."""
+
+    def __init__(self, problem: LinearProblem, passes: Passes, settings: Solver, random_state: int | None):
+        self.problem, self.passes, self.tol = problem, passes, settings.tol
+        self.y, self.C, self.is_free = problem.targets, problem.costs, problem.intercept.is_free
+        squares = passes.squared_lengths()
+        self.scale = float(np.sqrt(np.mean(squares))) or 1.0 if self.is_free else problem.intercept.scale
+        self.squares = squares + self.scale**2 if self.scale > 0.0 else squares
+        self.order = np.arange(passes.n_rows)
+        seed = np.random.default_rng(random_state).integers(1, 2**63)
+        self.generator = np.array([seed], dtype=np.uint64)
+        self.history, self.epochs = History(), 0.0
+        self.limit = settings.max_iter or 1000
+        self.end = np.inf if settings.max_seconds is None else time.perf_counter() + settings.max_seconds
+
+    def run(self, stop: StopFlag) -> Status:
+        """Pass and evaluate until the answer is there, nothing moves, or the budget is spent."""
+        if self.is_warm and self._evaluate() <= self.tol:
+            return Status.CONVERGED
+        bound, patience = min(1.0, np.sqrt(self.tol)) * self.size, _FIRST_EPOCHS
+        while True:
+            reached = self._round(bound, min(patience, self.limit - self.epochs), stop)
+            if self._evaluate() <= self.tol:
+                return Status.CONVERGED
+            if stop[0] or self.epochs >= self.limit or time.perf_counter() > self.end or self._is_hopeless():
+                return Status.BUDGET
+            if reached:
+                bound *= _TIGHTEN
+            patience = int(1.5 * patience)
+            if bound < 1e-15 * self.size:
+                return Status.STALLED
+
+    @abstractmethod
+    def _round(self, bound: float, patience: float, stop: StopFlag) -> bool:
+        """Passes until the violations of all rows are within the bound; says whether they came to be."""
+
+    @abstractmethod
+    def _evaluate(self) -> float:
+        """The larger of relative gap and violation; the point is kept if it is the best, and a free centre moves."""
+
+    def _is_hopeless(self) -> bool:
+        """Whether to give up before the budget is spent."""
+        return False
+
+
+class _Coordinates(Rounds):
     """The state of one descent."""
 
     alpha: Vector
@@ -92,26 +144,17 @@ class _Coordinates:
     """Of each multiplier's share of C, for the logistic loss."""
 
     def __init__(self, problem: LinearProblem, passes: Passes, settings: DualDescent):
-        self.problem, self.passes, self.settings = problem, passes, settings
-        self.y, self.C, self.curve = problem.targets, problem.costs, problem.curve
-        self.is_logistic, self.is_free = self.curve.kind == LOGISTIC, problem.intercept.is_free
+        super().__init__(problem, passes, settings, settings.random_state)
+        self.settings, self.curve = settings, problem.curve
+        self.is_logistic = self.curve.kind == LOGISTIC
         self.box, self.signs = problem.loss.domain(self.C), problem.coefficients(np.ones(passes.n_rows))
-        self.size = 1.0 if self.curve.is_margin else float(np.std(self.y)) or 1.0  # of a slope at the start
-        squares = passes.squared_lengths()
-        scale = float(np.sqrt(np.mean(squares))) or 1.0 if self.is_free else problem.intercept.scale
-        self.bias = np.array([0.0, scale, 0.0])  # centre, scale of the constant feature, its weight
-        self.squares = squares + scale**2 if scale > 0.0 else squares
-        seed = np.random.default_rng(settings.random_state).integers(1, 2**63)
-        self.generator = np.array([seed], dtype=np.uint64)
-        self.history = History()
-        self.epochs = 0.0
-        self.status = Status.BUDGET
+        self.size = 1.0 if self.curve.is_margin else float(np.std(self.y)) or 1.0
+        self.bias = np.array([0.0, self.scale, 0.0])  # centre, scale of the constant feature, its weight
         self.seen: list[tuple[float, float]] = []  # passes, and the logarithm of the gap after them
 
     def begin(self, start: Solution | None) -> None:
         """Take the starting point."""
         n = self.passes.n_rows
-        self.order = np.arange(n)
         self.active, self.limits = n, (np.inf, -np.inf)
         self.best: tuple[float, Vector, Vector, float] | None = None
         self.is_warm = start is not None and bool(np.any(start.alpha))
@@ -142,30 +185,6 @@ class _Coordinates:
             t = max(gain, 0.0) / price
             self.alpha, self.w = t * alpha, t * self.w
             self.bias[2] *= t
-
-    def run(self, stop: StopFlag) -> None:
-        """Rounds of passes, each ended by an evaluation of the gap."""
-        settings = self.settings
-        self.end = np.inf if settings.max_seconds is None else time.perf_counter() + settings.max_seconds
-        limit = settings.max_iter or 1000
-        if self.is_warm and self._evaluate() <= settings.tol and self.violation <= settings.tol:
-            self.status = Status.CONVERGED
-            return
-        bound, patience = min(1.0, np.sqrt(settings.tol)) * self.size, _FIRST_EPOCHS
-        while True:
-            reached = self._round(bound, min(patience, limit - self.epochs), stop)
-            gap = self._evaluate()
-            if gap <= settings.tol and self.violation <= settings.tol:
-                self.status = Status.CONVERGED
-                return
-            if stop[0] or self.epochs >= limit or time.perf_counter() > self.end or self._is_hopeless():
-                return
-            if reached:
-                bound *= _TIGHTEN
-            patience = int(1.5 * patience)
-            if bound < 1e-15 * self.size:
-                self.status = Status.STALLED
-                return
 
     def _is_hopeless(self) -> bool:
         """Whether the decline over the last half of the passes, carried on, needs more than the answer is worth.
@@ -230,7 +249,6 @@ class _Coordinates:
         return (high, low) if is_margin else (max(high, -low, 0.0), 0.0)
 
     def _evaluate(self) -> float:
-        """Relative gap of the point reached, kept if it is the best; moves the centre of a free intercept."""
         alpha, combination = self.alpha, self.w
         b = self.bias[0] + self.bias[1] * self.bias[2]
         if self.is_free:
@@ -244,10 +262,10 @@ class _Coordinates:
         dual = -0.5 * float(combination @ combination) - constant - conjugate
         self.history.record(self.epochs, primal, dual)
         gap = (primal - dual) / max(abs(primal), 1e-300)
-        is_within = max(gap, self.violation) <= self.settings.tol  # the gap alone may have been smaller before
-        if self.best is None or gap < self.best[0] or is_within:
+        worst = max(gap, self.violation)
+        if self.best is None or gap < self.best[0] or worst <= self.tol:  # the gap alone may have been smaller before
             self.best = (gap, alpha.copy(), self.w.copy(), b)
-        return gap
+        return worst
 
     def solution(self, status: Status) -> Solution:
         """The best point seen, or the current one when none was evaluated."""
@@ -255,14 +273,6 @@ class _Coordinates:
             self._evaluate()
         assert self.best is not None
         _, alpha, w, b = self.best
-        return Solution(
-            alpha=alpha,
-            weights=w,
-            # The point that converged did so with this intercept; for any other the best one is left to be found.
-            bias=b if status is Status.CONVERGED or not self.is_free else None,
-            status=status,
-            history=self.history,
-            solver=self.settings.name,
-            passes=self.epochs,
-            seconds=self.history.elapsed,
-        )
+        # The point that converged did so with this intercept; for any other the best one is left to be found.
+        bias, history = b if status is Status.CONVERGED or not self.is_free else None, self.history
+        return Solution(alpha, w, bias, status, history, self.settings.name, self.epochs, history.elapsed)

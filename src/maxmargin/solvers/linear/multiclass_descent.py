@@ -18,6 +18,7 @@ The descent stops by the duality gap, evaluated when the largest violation of a 
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass
 from typing import ClassVar
@@ -31,12 +32,11 @@ from maxmargin._types import Matrix, Vector
 from maxmargin.backends.threads import StopFlag, run_until_interrupted
 from maxmargin.data.passes import Passes
 from maxmargin.losses import CrammerSinger
-from maxmargin.problems import History, LinearProblem, Problem, ProblemKind, Solution, Status
+from maxmargin.problems import LinearProblem, Problem, ProblemKind, Solution, Status
 from maxmargin.solvers.common.solver import Solver, is_plain
 from maxmargin.solvers.linear.class_balance import balanced, coefficients_of, shares_of
+from maxmargin.solvers.linear.dcd import Rounds
 
-_TIGHTEN = 0.3  # factor on the bound of the violations after an evaluation that was too early
-_FIRST_EPOCHS = 5
 _SLACK = 0.3  # share of the worst violation by which a class must be behind to leave its row
 
 
@@ -75,32 +75,21 @@ class MulticlassDescent(MulticlassSolver):
         assert isinstance(problem, LinearProblem)
         descent = _ClassDescent(problem, Passes(problem.source, self.n_jobs), self)
         descent.begin(start)
-        _, interrupted = run_until_interrupted(descent.run)
-        return descent.solution(Status.INTERRUPTED if interrupted else descent.status)
+        status, interrupted = run_until_interrupted(descent.run)
+        return descent.solution(Status.INTERRUPTED if interrupted else status)
 
 
-class _ClassDescent:
+class _ClassDescent(Rounds):
     """The state of one descent."""
 
     def __init__(self, problem: LinearProblem, passes: Passes, settings: MulticlassDescent):
         assert isinstance(problem.loss, CrammerSinger)
-        self.problem, self.loss, self.settings = problem, problem.loss, settings
-        self.y, self.C = problem.targets, problem.costs
+        super().__init__(problem, passes, settings, settings.random_state)
+        self.loss, self.settings = problem.loss, settings
         self.column = self.y.astype(np.int32)
-        self.rows = passes.rows
-        self.is_dense = isinstance(self.rows, DenseRows)
+        self.is_dense = isinstance(passes.rows, DenseRows)
         self.n_classes = problem.loss.count_classes(self.y)
-        self.is_free = problem.intercept.is_free
-        squares = passes.squared_lengths()
-        self.scale = float(np.sqrt(np.mean(squares))) or 1.0 if self.is_free else problem.intercept.scale
-        self.squares = squares + self.scale**2
-        seed = np.random.default_rng(settings.random_state).integers(1, 2**63)
-        self.generator = np.array([seed], dtype=np.uint64)
-        self.history = History()
-        self.epochs = 0.0
-        self.status = Status.BUDGET
         self.best: tuple[float, Matrix, Matrix, Vector] | None = None
-        self.end = np.inf if settings.max_seconds is None else time.perf_counter() + settings.max_seconds
 
     def begin(self, start: Solution | None) -> None:
         """Take the starting point."""
@@ -114,7 +103,6 @@ class _ClassDescent:
             bias = np.zeros(0) if start is None or start.bias is None else np.asarray(start.bias, dtype=np.float64)
             if self.is_free and bias.shape == (K,):
                 centre = bias - self.scale * constant
-        self.order = np.arange(n)
         self.at = ClassIterate(
             q=q,
             W=np.ascontiguousarray(W.T) if self.is_dense else W,
@@ -127,37 +115,14 @@ class _ClassDescent:
             moved=np.zeros(K, dtype=np.int32),
         )
 
-    def run(self, stop: StopFlag) -> None:
-        """Rounds of passes, each ended by an evaluation of the gap."""
-        settings = self.settings
-        limit = settings.max_iter or 1000
-        if self.is_warm and self._evaluate() <= settings.tol:
-            self.status = Status.CONVERGED
-            return
-        bound, patience = min(1.0, np.sqrt(settings.tol)), _FIRST_EPOCHS
-        while True:
-            reached = self._round(bound, min(patience, limit - int(self.epochs)), stop)
-            if self._evaluate() <= settings.tol:
-                self.status = Status.CONVERGED
-                return
-            if stop[0] or self.epochs >= limit or time.perf_counter() > self.end:
-                return
-            if reached:
-                bound *= _TIGHTEN
-            patience = int(1.5 * patience)
-            if bound < 1e-15:
-                self.status = Status.STALLED
-                return
-
-    def _round(self, bound: float, patience: int, stop: StopFlag) -> bool:
-        """Passes until the violations of all rows are within the bound; says whether they came to be."""
+    def _round(self, bound: float, patience: float, stop: StopFlag) -> bool:
         n = len(self.order)
         active, slack = self._wake()
-        for _ in range(patience):
+        for _ in range(math.ceil(patience)):
             shuffle_loop(self.order, active, self.generator)
             was_all = slack == np.inf
             active, worst, n_scores = class_epoch(
-                self.rows, self.column, self.squares, self.order, active, slack, self.at, stop
+                self.passes.rows, self.column, self.squares, self.order, active, slack, self.at, stop
             )
             self.epochs += n_scores / (n * self.n_classes)
             if stop[0] or time.perf_counter() > self.end:
@@ -177,7 +142,6 @@ class _ClassDescent:
         return len(self.order), np.inf
 
     def _evaluate(self) -> float:
-        """The larger of relative gap and violation; the point is kept if it is the best, and the centre moves."""
         q, W, constant, centre = self.at[:4]
         W = W.T.copy() if self.is_dense else W.copy()
         b = centre + self.scale * constant
