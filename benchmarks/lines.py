@@ -27,11 +27,7 @@ FEATURES = {
     "many classes at once: Crammer-Singer, softmax": r"crammer|softmax|multiclass|class_(intercept|balance|equations)",
     "solvers of the lectures": r"lectures",
     "the reference, hard margins": r"reference",
-<<<<<<< HEAD
     "data larger than memory": r"stream|checkpoint|running_scores|fitting/sources|problems/shared",
-=======
-    "data larger than memory": r"stream|checkpoint|meeting_sources|sources\b.*machine",
->>>>>>> west
     "files and sources of rows": r"^data/|_loops/text",
     "model files, ours and theirs": r"^models/|estimators/files",
     "feature maps": r"^features/|_loops/features",

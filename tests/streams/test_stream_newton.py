@@ -10,7 +10,7 @@ from scipy import sparse
 import maxmargin
 from maxmargin import LinearSVC, LinearSVR, LogisticRegression, Status
 from maxmargin.data import ArraySource
-from maxmargin.data.passes import Passes
+from maxmargin.data.rows import ArrayRows
 from maxmargin.errors import NotConvergedWarning
 from maxmargin.estimators.fitting import checkpoints
 from maxmargin.losses import EpsilonInsensitive, Hinge, Logistic, SquaredEpsilonInsensitive, SquaredHinge
@@ -148,7 +148,7 @@ def test_sums_over_blocks_are_those_over_all_rows(loss, layout):
     def sums(rows):
         found = PassSums.of(5, len(further))
         for part in rows:
-            passes = Passes(ArraySource(layout(X[part]), y[part], C[part]))
+            passes = ArrayRows(ArraySource(layout(X[part]), y[part], C[part]))
             found.add(passes, y[part], C[part], beta[part].copy(), loss.curve, asked)
         return found
 
@@ -168,7 +168,7 @@ def test_sums_over_blocks_are_those_over_all_rows(loss, layout):
 
 def sums_at(X, y, C, beta, loss, asked):
     found = PassSums.of(X.shape[1], len(asked.further))
-    found.add(Passes(ArraySource(X, y, C)), y, C, beta.copy(), loss.curve, asked)
+    found.add(ArrayRows(ArraySource(X, y, C)), y, C, beta.copy(), loss.curve, asked)
     return found
 
 
@@ -177,7 +177,7 @@ def test_centres_that_move_are_the_slopes_and_a_last_question_does_nothing_else(
     C, beta = np.ones(240), 0.5 * y.astype(np.float64)
     asked = PassQuestion(np.ones(8), 0.0, 3.0, moved_from=1.0, is_last=True)
     found = PassSums.of(8, 0)
-    found.add(Passes(ArraySource(X, y, C)), y.astype(np.float64), C, beta, Hinge().curve, asked)
+    found.add(ArrayRows(ArraySource(X, y, C)), y.astype(np.float64), C, beta, Hinge().curve, asked)
     share = np.clip(0.5 + 1.0 - y * (X @ np.ones(8)), 0.0, 1.0)
     assert_allclose(beta, y * share, atol=1e-12)
     assert found.n_active == 0

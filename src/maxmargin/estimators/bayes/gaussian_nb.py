@@ -26,7 +26,7 @@ from scipy import sparse
 from maxmargin._loops.bayes.class_moments import Moments, add_moments, join_moments, squared_distances
 from maxmargin._types import Labels, Matrix, RowIndex, Rows, Vector
 from maxmargin.backends.threads import StopFlag, over_ranges
-from maxmargin.data.loop_rows import loop_rows
+from maxmargin.data.rows import loop_rows
 from maxmargin.errors import DataError, ParameterError
 from maxmargin.estimators.bayes.counts import Scores, add_class_sums, in_double, with_values, without_repeated_columns
 from maxmargin.estimators.bayes.naive_bayes import NaiveBayes, check_prior, log_of

@@ -32,7 +32,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from maxmargin.data.passes import Passes
+from maxmargin.data.rows import ArrayRows
 from maxmargin.kernels import Linear
 from maxmargin.losses import HardMargin
 from maxmargin.problems import KernelProblem, LinearProblem, Problem, ProblemKind, Solution, Status
@@ -176,7 +176,7 @@ def as_linear_machine(problem: KernelProblem, settings: Solver) -> Solution:
     box = linear.loss.dual_box(linear.costs)
     if box is None or found.status is Status.INTERRUPTED:
         return replace(found, weights=None, bias=None)
-    alpha, seen = polish(linear, found.alpha, box, Passes(linear.source, 1).squared_lengths())
+    alpha, seen = polish(linear, found.alpha, box, ArrayRows(linear.source, 1).squared_lengths())
     is_good = seen.gap <= settings.tol * abs(seen.primal) and seen.kkt_violation <= settings.tol
     status = Status.CONVERGED if is_good else found.status if found.status is not Status.CONVERGED else Status.STALLED
     found.history.record(found.history.passes[-1] if len(found.history) else 0, seen.primal, seen.dual)

@@ -37,7 +37,7 @@ from maxmargin._loops.linear.dual_descent import logistic_epoch, quadratic_epoch
 from maxmargin._loops.loss_curve import LOGISTIC
 from maxmargin._types import Vector
 from maxmargin.backends.threads import StopFlag, run_until_interrupted
-from maxmargin.data.passes import Passes
+from maxmargin.data.rows import ArrayRows
 from maxmargin.problems import History, LinearProblem, Problem, ProblemKind, Solution, Status
 from maxmargin.solvers.common.feasible import balanced
 from maxmargin.solvers.common.solver import Solver, is_plain
@@ -79,7 +79,7 @@ class DualDescent(Solver):
         """Solve from alpha = 0, or from the best multiple of the multipliers of `start`, clipped to their bounds."""
         self.check(problem)
         assert isinstance(problem, LinearProblem)
-        descent = _Coordinates(problem, Passes(problem.source, self.n_jobs), self)
+        descent = _Coordinates(problem, ArrayRows(problem.source, self.n_jobs), self)
         descent.begin(start)
         status, interrupted = run_until_interrupted(descent.run, brief=descent.passes.n_entries < _BRIEF)
         return descent.solution(Status.INTERRUPTED if interrupted else status)
@@ -93,7 +93,7 @@ class Rounds(ABC):
     is_warm: bool
     """Whether the starting point is worth an evaluation."""
 
-    def __init__(self, problem: LinearProblem, passes: Passes, settings: Solver, random_state: int | None):
+    def __init__(self, problem: LinearProblem, passes: ArrayRows, settings: Solver, random_state: int | None):
         self.problem, self.passes, self.tol = problem, passes, settings.tol
         self.y, self.C, self.is_free = problem.targets, problem.costs, problem.intercept.is_free
         squares = passes.squared_lengths()
@@ -143,7 +143,7 @@ class _Coordinates(Rounds):
     logit: Vector
     """Of each multiplier's share of C, for the logistic loss."""
 
-    def __init__(self, problem: LinearProblem, passes: Passes, settings: DualDescent):
+    def __init__(self, problem: LinearProblem, passes: ArrayRows, settings: DualDescent):
         super().__init__(problem, passes, settings, settings.random_state)
         self.settings, self.curve = settings, problem.curve
         self.is_logistic = self.curve.kind == LOGISTIC

@@ -23,7 +23,7 @@ from maxmargin._loops.loss_curve import Curve
 from maxmargin._types import Vector
 from maxmargin.backends.threads import over_ranges, undisturbed
 from maxmargin.certificates import assess
-from maxmargin.data.passes import Passes
+from maxmargin.data.rows import ArrayRows
 from maxmargin.problems import History, LinearProblem, Problem, ProblemKind, Solution, Status
 from maxmargin.problems.solution import listening
 from maxmargin.solvers.common.feasible import balanced
@@ -59,7 +59,7 @@ class RowsInMemory:
 
     def __init__(self, problem: LinearProblem, curve: Curve, n_jobs: int | None):
         self.problem, self.curve = problem, curve
-        self.passes = Passes(problem.source, n_jobs)
+        self.passes = ArrayRows(problem.source, n_jobs)
         self.y, self.C = problem.targets, problem.costs
         self.scale = problem.intercept.scale
         self.directions = Directions(self.passes, self.scale)

@@ -30,7 +30,7 @@ from maxmargin._loops.linear.lasso import Shrinkage, SweptColumns, chosen_produc
 from maxmargin._loops.rows import CSRRows, DenseRows
 from maxmargin._types import Matrix, RowIndex, Vector
 from maxmargin.backends.threads import StopFlag, over_ranges, run_together, thread_count
-from maxmargin.data.passes import Passes
+from maxmargin.data.rows import ArrayRows
 from maxmargin.solvers.common.positive_systems import PositiveFactor
 
 MAX_GRAM = 3000  # columns up to which H is formed
@@ -49,7 +49,7 @@ _COLUMN_SWEEPS = 60
 class LocalModel:
     """The model around weights w of the working set `chosen`."""
 
-    passes: Passes
+    passes: ArrayRows
     chosen: RowIndex
     w: Vector
     g: Vector
@@ -176,7 +176,7 @@ def _walk(factor: PositiveFactor, here: Vector, minimum: Vector) -> Vector:
         towards[zero] = 0.0
 
 
-def chosen_products(passes: Passes, weight: Vector, chosen: RowIndex) -> Matrix:
+def chosen_products(passes: ArrayRows, weight: Vector, chosen: RowIndex) -> Matrix:
     """sum_i weight_i x_i x_i' over the chosen columns only."""
     rows, size = passes.rows, len(chosen)
     used = np.flatnonzero(weight)
@@ -210,7 +210,7 @@ def chosen_products(passes: Passes, weight: Vector, chosen: RowIndex) -> Matrix:
     return H if is_dense else H + H.T - np.diag(np.diag(H))
 
 
-def scaled_columns(passes: Passes, weight: Vector, chosen: RowIndex) -> DenseRows | CSRRows:
+def scaled_columns(passes: ArrayRows, weight: Vector, chosen: RowIndex) -> DenseRows | CSRRows:
     """Chosen columns of diag(sqrt(weight)) X without the rows of weight zero, each column as a row for the loops."""
     rows: Any = passes.rows
     used = np.flatnonzero(weight)

@@ -28,7 +28,7 @@ from maxmargin._types import Matrix, Vector
 from maxmargin.backends.threads import StopFlag, one_blas_thread, run_together, thread_count
 from maxmargin.data import ArraySource
 from maxmargin.data.arrays import centred_rows
-from maxmargin.data.passes import Passes
+from maxmargin.data.rows import ArrayRows
 from maxmargin.problems import SharedRows, Status
 from maxmargin.problems.shared import SharedBlock, rows_of
 from maxmargin.solvers.linear.newton_directions import MAX_FACTORED, ByFeatures, rows_for_one
@@ -324,7 +324,7 @@ class NewtonSteps:
         if self.centre is not None:
             X = centred_rows(X, self.centre)
         target, cost = block.target[counted], block.cost[counted]
-        rows = Passes(ArraySource(X, target, cost), n_jobs=1)
+        rows = ArrayRows(ArraySource(X, target, cost), n_jobs=1)
         for p, question in questions.items():
             coefficients = self.training.point.beta[p, block.span]
             beta = coefficients[counted]

@@ -32,7 +32,7 @@ from maxmargin._loops.curves import evaluate_loop, line_loop
 from maxmargin._loops.loss_curve import Curve
 from maxmargin._types import Matrix, RowIndex, Rows, Vector
 from maxmargin.data import ArraySource
-from maxmargin.data.passes import Passes
+from maxmargin.data.rows import ArrayRows
 from maxmargin.solvers.common.sampling import long_rows, sampled
 from maxmargin.solvers.linear.newton_directions import ByFeatures
 from maxmargin.solvers.linear.newton_method import step_length
@@ -113,7 +113,7 @@ class PassSums:
         along = np.zeros(n_lengths)
         return cls(along, np.zeros(n_features), np.zeros((n_features, n_features)), np.zeros(n_features))
 
-    def add(self, rows: Passes, y: Vector, C: Vector, beta: Vector, curve: Curve, asked: PassQuestion) -> None:
+    def add(self, rows: ArrayRows, y: Vector, C: Vector, beta: Vector, curve: Curve, asked: PassQuestion) -> None:
         """Rows with targets, costs above 0 and coefficients; the latter change where the centres move."""
         n, C = rows.n_rows, asked.cost * C
         f, slope, curvature = rows.scores(asked.w), np.empty(n), np.empty(n)
@@ -148,7 +148,9 @@ class PassSums:
             else:
                 setattr(self, name, getattr(self, name) + value)
 
-    def _set_apart(self, rows: Passes, y: Vector, C: Vector, f: Vector, c: Vector, curve: Curve, share: float) -> None:
+    def _set_apart(
+        self, rows: ArrayRows, y: Vector, C: Vector, f: Vector, c: Vector, curve: Curve, share: float
+    ) -> None:
         """Copy the rows nearest to their kinks; their curvatures go with them, and are no longer part of the sums."""
         chosen = _nearest(curve, f, y, share)
         self.near.append(NearKinkRows(rows.source.X[chosen], y[chosen], C[chosen], curve.centre[chosen], f[chosen]))
@@ -156,7 +158,7 @@ class PassSums:
         self.n_active += int(np.count_nonzero(c[chosen]))
         c[chosen] = 0.0
 
-    def _add_curvature(self, rows: Passes, c: Vector, every: int) -> None:
+    def _add_curvature(self, rows: ArrayRows, c: Vector, every: int) -> None:
         active = np.flatnonzero(c)
         self.n_active += len(active)
         weight = c[active]
@@ -213,7 +215,7 @@ class NearKinkModel(NamedTuple):
         g = self.gradient + p + self.H @ p + t * self.edge
         return g, self.bias_gradient + float(self.edge @ p) + self.corner * t if self.has_intercept else 0.0
 
-    def _with(self, rows: Passes, c: Vector) -> ByFeatures:
+    def _with(self, rows: ArrayRows, c: Vector) -> ByFeatures:
         """Newton's equations with the curvatures of near-kink rows."""
         active = np.flatnonzero(c)
         H = self.H + rows.products_of(active, c[active])
@@ -222,12 +224,12 @@ class NearKinkModel(NamedTuple):
         )
 
 
-def _together(near: list[NearKinkRows]) -> tuple[Passes, list[Vector]]:
+def _together(near: list[NearKinkRows]) -> tuple[ArrayRows, list[Vector]]:
     """The rows of all blocks, and their numbers."""
     tables = [one.X for one in near]
     X = sparse.vstack(tables, format="csr") if sparse.issparse(tables[0]) else np.concatenate(tables)
     vectors = [np.concatenate(column) for column in zip(*(one[1:] for one in near), strict=True)]
-    return Passes(ArraySource(X, vectors[0], vectors[1])), vectors
+    return ArrayRows(ArraySource(X, vectors[0], vectors[1])), vectors
 
 
 def _losses_along(numbers: Any, f: Vector, moved: Vector, y: Vector, C: Vector, a: float) -> tuple[float, float]:
