@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin._loops.compiling import loop
+from maxmargin._loops.compiling import fast_loop, loop
 from maxmargin._loops.rows import (
     add_row,
     add_squared_row,
@@ -105,3 +105,27 @@ def sparse_products_loop(values: Any, columns: Any, starts: Any, weight: Any, ch
             row = H[np.uint32(columns[p])]
             for q in range(p, end):
                 row[np.uint32(columns[q])] += scaled * values[q]
+
+
+@fast_loop
+def sparse_column_products_loop(
+    values: Any, columns: Any, starts: Any, weight: Any, chosen: Any, place: Any, at: Any, entry: Any, H: Any
+) -> None:
+    """H += sum_k weight_k x_i x_i' over i = chosen_k and the columns j with place_j >= 0, which is their place in H.
+
+    Every pair of columns is added once, on one side of the diagonal: above it where the columns of a row increase.
+    `at` and `entry` are room for the columns of one row.
+    """
+    for k in range(len(chosen)):
+        n = 0
+        for p in range(np.uintp(starts[chosen[k]]), np.uintp(starts[chosen[k] + 1])):
+            j = place[np.uint32(columns[p])]
+            if j >= 0:
+                at[n] = j
+                entry[n] = values[p]
+                n += 1
+        for p in range(np.uintp(n)):
+            scaled = weight[k] * entry[p]
+            row = H[np.uint32(at[p])]
+            for q in range(p, np.uintp(n)):
+                row[np.uint32(at[q])] += scaled * entry[q]

@@ -25,17 +25,19 @@ from maxmargin._loops.passes import (
     chosen_scores_loop,
     combination_loop,
     scores_loop,
+    sparse_column_products_loop,
     sparse_products_loop,
     squared_combination_loop,
     squares_loop,
 )
 from maxmargin._loops.rows import CSRRows, DenseRows
 from maxmargin._types import Matrix, RowIndex, Rows, Vector
-from maxmargin.backends.threads import one_blas_thread, over_ranges
+from maxmargin.backends.threads import one_blas_thread, over_ranges, thread_count
 from maxmargin.data.arrays import ArraySource
 
 _BLOCK_ROWS = 2048
 _SMALL = 2_000_000  # entries that one thread passes in the time it takes to wake another few
+_THREAD_BYTES = 256 << 20  # room for the products of all threads together
 _LONG = 200_000_000  # entries whose pass would keep Ctrl-C waiting
 
 
@@ -106,11 +108,14 @@ class ArrayRows:
         """Stored entries."""
         return int(self.rows.values.size)
 
-    def _over(self, work: Callable[[int, int], Any], n_rows: int, n_entries: float) -> list[Any]:
+    def _over(
+        self, work: Callable[[int, int], Any], n_rows: int, n_entries: float, n_jobs: int | None = None
+    ) -> list[Any]:
         """Results of `work` on ranges of rows, one a thread; on few entries at once, where threads would cost more."""
         if n_entries < _SMALL:
             return [work(0, n_rows)]
-        return over_ranges(lambda first, last, stop: work(first, last), n_rows, self.n_jobs, brief=n_entries < _LONG)
+        n_jobs = self.n_jobs if n_jobs is None else n_jobs
+        return over_ranges(lambda first, last, stop: work(first, last), n_rows, n_jobs, brief=n_entries < _LONG)
 
     def scores(self, w: Vector) -> Vector:
         """<w, x_i> of every row."""
@@ -208,30 +213,41 @@ class ArrayRows:
         chosen = np.flatnonzero(weight)
         return self.products_of(chosen, weight[chosen])
 
-    def products_of(self, chosen: RowIndex, weight: Vector) -> Matrix:
-        """sum_k weight_k x_i x_i' over the chosen rows i."""
-        rows, d = self._sorted_rows, self.n_features
+    def products_of(self, chosen: RowIndex, weight: Vector, columns: RowIndex | None = None) -> Matrix:
+        """sum_k weight_k x_i x_i' over the chosen rows i, for all columns or for some."""
+        rows = self._sorted_rows if columns is None else self.rows
+        size = self.n_features if columns is None else len(columns)
 
         def dense(first: int, last: int) -> Matrix:
             """Scaled rows in blocks that stay in the cache, multiplied by BLAS."""
-            H = np.zeros((d, d))
+            H = np.zeros((size, size))
             for top in range(first, last, _BLOCK_ROWS):
                 block = slice(top, min(top + _BLOCK_ROWS, last))
-                scaled = rows.values[chosen[block]] * np.sqrt(weight[block])[:, None]
+                taken = chosen[block] if columns is None else np.ix_(chosen[block], columns)
+                scaled = rows.values[taken] * np.sqrt(weight[block])[:, None]
                 H += scaled.T @ scaled
             return H
 
         def scattered(first: int, last: int) -> Matrix:
-            H = np.zeros((d, d))
+            """One half of each pair of columns."""
             assert isinstance(rows, CSRRows)
-            sparse_products_loop(rows.values, rows.columns, rows.starts, weight[first:last], chosen[first:last], H)
+            H, span = np.zeros((size, size)), slice(first, last)
+            if columns is None:
+                sparse_products_loop(*rows, weight[span], chosen[span], H)
+            else:
+                place = np.full(self.n_features, -1, dtype=np.int32)
+                place[columns] = np.arange(size, dtype=np.int32)
+                sparse_column_products_loop(
+                    *rows, weight[span], chosen[span], place, np.empty(size, dtype=np.int32), np.empty(size), H
+                )
             return H
 
         with one_blas_thread():
-            steps = 0.5 * self._entries_of(chosen) * (self.n_entries / max(1, self.n_rows))
-            parts = self._over(dense if isinstance(rows, DenseRows) else scattered, len(chosen), steps)
+            steps = 0.5 * self._entries_of(chosen) * (self.n_entries / max(1, self.n_rows)) * (size / self.n_features)
+            jobs = min(thread_count(self.n_jobs), max(1, _THREAD_BYTES // (8 * size * size + 1)))
+            parts = self._over(dense if isinstance(rows, DenseRows) else scattered, len(chosen), steps, jobs)
         H: Matrix = sum(parts[1:], parts[0])
-        return H if isinstance(rows, DenseRows) else H + np.triu(H, 1).T
+        return H if isinstance(rows, DenseRows) else H + H.T - np.diag(np.diag(H))
 
     @cached_property
     def _sorted_rows(self) -> DenseRows | CSRRows:

@@ -118,27 +118,3 @@ def column_sweeps(
             return True
         support_only = worst > goal
     return False
-
-
-@fast_loop
-def chosen_products_loop(
-    values: Any, columns: Any, starts: Any, weight: Any, chosen: Any, place: Any, at: Any, entry: Any, H: Any
-) -> None:
-    """H += sum of weight_i x_i x_i' over the chosen rows and the columns j with place_j >= 0.
-
-    Every pair of columns is added once, on one side of the diagonal: above it where the columns of a row increase.
-    `at` and `entry` are room for the columns of one row.
-    """
-    for i in chosen:
-        n = 0
-        for k in range(np.uintp(starts[i]), np.uintp(starts[i + 1])):
-            j = place[np.uint32(columns[k])]
-            if j >= 0:
-                at[n] = j
-                entry[n] = values[k]
-                n += 1
-        for p in range(np.uintp(n)):
-            scaled = weight[i] * entry[p]
-            row = H[np.uint32(at[p])]
-            for q in range(p, np.uintp(n)):
-                row[np.uint32(at[q])] += scaled * entry[q]

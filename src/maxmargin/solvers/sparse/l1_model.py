@@ -26,17 +26,14 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from maxmargin._loops.linear.lasso import Shrinkage, SweptColumns, chosen_products_loop, column_sweeps, product_sweeps
+from maxmargin._loops.linear.lasso import Shrinkage, SweptColumns, column_sweeps, product_sweeps
 from maxmargin._loops.rows import CSRRows, DenseRows
 from maxmargin._types import Matrix, RowIndex, Vector
-from maxmargin.backends.threads import StopFlag, over_ranges, run_together, thread_count
+from maxmargin.backends.threads import StopFlag, run_together
 from maxmargin.data.rows import ArrayRows
 from maxmargin.solvers.common.positive_systems import PositiveFactor
 
 MAX_GRAM = 3000  # columns up to which H is formed
-_BLOCK_ROWS = 2048
-_SERIAL_ENTRIES = 100_000
-_THREAD_BYTES = 256 << 20  # room for the H of all threads together
 _FLOOR = 1e-12  # share of its own curvature that a column keeps when the intercept takes it all
 _ROUNDS = 6
 _WALK = 60  # weights that may reach zero on one walk
@@ -69,7 +66,8 @@ class LocalModel:
             base = slope / corner
         v, u = edge * base - self.g, self.w.copy()
         if len(self.chosen) <= MAX_GRAM:
-            H = chosen_products(self.passes, self.c, self.chosen)
+            used = np.flatnonzero(self.c)
+            H = self.passes.products_of(used, self.c[used], self.chosen)
             floor = _floor(np.diag(H))
             H -= np.outer(edge, edge / corner)
             H[np.diag_indices(len(H))] = np.maximum(np.diag(H), 0.0) + floor
@@ -174,40 +172,6 @@ def _walk(factor: PositiveFactor, here: Vector, minimum: Vector) -> Vector:
         part = K[:, : len(zero)]
         towards = minimum - part @ PositiveFactor(part[zero]).solve(minimum[zero])
         towards[zero] = 0.0
-
-
-def chosen_products(passes: ArrayRows, weight: Vector, chosen: RowIndex) -> Matrix:
-    """sum_i weight_i x_i x_i' over the chosen columns only."""
-    rows, size = passes.rows, len(chosen)
-    used = np.flatnonzero(weight)
-    place = np.full(passes.n_features, -1, dtype=np.int32)
-    place[chosen] = np.arange(size, dtype=np.int32)
-    every = size == passes.n_features
-
-    def dense(first: int, last: int, stop: StopFlag) -> Matrix:
-        """Scaled rows in blocks that stay in the cache, multiplied by BLAS."""
-        H = np.zeros((size, size))
-        for top in range(first, last, _BLOCK_ROWS):
-            block = used[top : min(top + _BLOCK_ROWS, last)]
-            taken = rows.values[block] if every else rows.values[np.ix_(block, chosen)]
-            scaled = taken * np.sqrt(weight[block])[:, None]
-            H += scaled.T @ scaled
-        return H
-
-    def scattered(first: int, last: int, stop: StopFlag) -> Matrix:
-        assert isinstance(rows, CSRRows)
-        room = int(np.max(np.diff(rows.starts)))
-        H, at, entry = np.zeros((size, size)), np.empty(room, dtype=np.int32), np.empty(room)
-        chosen_products_loop(rows.values, rows.columns, rows.starts, weight, used[first:last], place, at, entry, H)
-        return H
-
-    jobs = min(thread_count(passes.n_jobs), max(1, _THREAD_BYTES // (8 * size * size + 1)))
-    if passes.n_entries < _SERIAL_ENTRIES:
-        jobs = 1
-    is_dense = isinstance(rows, DenseRows)
-    parts = over_ranges(dense if is_dense else scattered, len(used), jobs) if len(used) else []
-    H = np.asarray(sum(parts, np.zeros((size, size))))
-    return H if is_dense else H + H.T - np.diag(np.diag(H))
 
 
 def scaled_columns(passes: ArrayRows, weight: Vector, chosen: RowIndex) -> DenseRows | CSRRows:
