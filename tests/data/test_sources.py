@@ -521,7 +521,7 @@ def test_a_split_puts_each_row_on_one_side_whatever_the_blocks(memory, table, tm
 
 
 def test_a_split_takes_about_its_part_and_depends_on_the_seed_only():
-    from maxmargin.data.sources.split import is_test_row
+    from maxmargin.data.sources.derived import is_test_row
 
     n = 200_000
     for test in (0.01, 0.2, 0.5):
@@ -881,7 +881,7 @@ def test_a_missing_extra_is_named(tmp_path, monkeypatch):
 
 def test_only_one_file_imports_each_optional_package():
     folder = Path(maxmargin.__file__).parent
-    for package, home in (("pyarrow", "data/formats/arrow_files.py"), ("zstandard", "data/formats/compressed.py")):
+    for package, home in (("pyarrow", "data/formats/arrow_files.py"), ("zstandard", "data/formats/file_bytes.py")):
         users = [path for path in folder.rglob("*.py") if re.search(rf"(import|from) {package}\b", path.read_text())]
         assert [str(path.relative_to(folder)) for path in users] == [home]
 

@@ -208,7 +208,7 @@ def test_a_file_without_rows_is_refused(text, tmp_path):
 
 
 def test_a_file_without_line_ends_is_not_read_into_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr("maxmargin.data.formats.text_file.LONGEST_LINE", 10_000)
+    monkeypatch.setattr("maxmargin.data.formats.file_bytes.LONGEST_LINE", 10_000)
     path = tmp_path / "rows.txt"
     path.write_bytes(b"1 1:2\n" + b"x" * 50_000)
     given_rows = LibsvmInput([path], Reading(np.dtype(np.float32), n_jobs=1), 100)

@@ -7,7 +7,7 @@ import pytest
 from scipy.special import expit, xlogy
 
 from maxmargin._loops.coordinate_steps import logistic_step, share
-from maxmargin._loops.streams.steps import _logistic_minimum
+from maxmargin._loops.streams import _logistic_minimum
 from maxmargin.certificates import assess
 from maxmargin.data import ArraySource
 from maxmargin.losses import EpsilonInsensitive, Hinge, SquaredHinge

@@ -12,7 +12,7 @@ from scipy import sparse
 import maxmargin
 from maxmargin import LinearSVC, LinearSVR, LogisticRegression, Status, evaluate, load
 from maxmargin._loops.rows import DenseRows
-from maxmargin._loops.streams.steps import screen_rows
+from maxmargin._loops.streams import screen_rows
 from maxmargin.data import ArraySource, Block
 from maxmargin.errors import (
     CertificateError,
@@ -24,11 +24,10 @@ from maxmargin.errors import (
 )
 from maxmargin.losses import Hinge, Squared
 from maxmargin.problems import Intercept, Pair, SharedRows, Specification
-from maxmargin.solvers.streams.block import BlockMinimisation
 from maxmargin.solvers.streams.cache import RowCache, State
 from maxmargin.solvers.streams.cached_loops import CachedLoops
-from maxmargin.solvers.streams.point import StreamedPoint, new_sweep
-from maxmargin.solvers.streams.selective import SelectiveBlockMinimisation
+from maxmargin.solvers.streams.state import StreamedPoint, new_sweep
+from maxmargin.solvers.streams.trainers import BlockMinimisation, SelectiveBlockMinimisation
 
 ROUNDING = 1e-12  # a trainer may end at the optimum to the last digit
 STREAMS = ("block", "selective-block", "cached-loops")

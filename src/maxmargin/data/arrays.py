@@ -188,7 +188,7 @@ class ArraySource:
     @cached_property
     def loop_rows(self) -> DenseRows | CSRRows:
         """The used rows as compiled loops take them; where that needs a copy there is one for all of them."""
-        from maxmargin.data.loop_rows import loop_rows  # the compiler is loaded by the first fit, not by an import
+        from maxmargin.data.rows import loop_rows  # the compiler is loaded by the first fit, not by an import
 
         return loop_rows(self.take(slice(None)))
 

@@ -28,6 +28,7 @@ from maxmargin.evaluate.stored_kernels import (
     solved_in_double,
 )
 from maxmargin.problems import Specification
+from maxmargin.solvers.kernel.dual_variables import Variables
 
 _BATCH = 32  # support rows that are left out by one job
 _STEPS, _STEPS_A_ROW = 20_000, 20  # for one row left out, after which a plain fit is quicker
@@ -99,13 +100,13 @@ class LeavingOut:
 
         Then it is the middle of an interval, and any row may be what ends the interval.
         """
-        variables = self._driver.variables
+        variables = Variables.of(self.problem)
         is_told = not variables.is_free or variables.tells_intercept(answer.beta)
         return np.asarray((answer.beta != 0.0) | (not is_told))
 
     def _own_scores(self, bias: float) -> Vector:
         """Scores of the rows of the problem; those of the driver know of an intercept that is not free."""
-        return self._driver.engine.scores() + (bias if self._driver.variables.is_free else 0.0)
+        return self._driver.engine.scores() + (bias if self._driver.engine.is_free else 0.0)
 
     def _ticked(self, scores: Vector) -> Vector:
         self.tick(len(scores))

@@ -24,7 +24,7 @@ from maxmargin._types import Labels, Matrix, RowIndex, Rows, Vector
 from maxmargin.backends.threads import one_blas_thread
 from maxmargin.errors import DataError, ParameterError
 from maxmargin.estimators.fitting.parameters import check_cost, check_intercept, check_positive
-from maxmargin.estimators.fitting.weights import Factors, present_classes
+from maxmargin.estimators.fitting.validation import Factors, present_classes
 from maxmargin.estimators.kernel.kernel_classifier import tasks_of
 from maxmargin.estimators.kernel.svc import SVC
 from maxmargin.estimators.kernel.svr import SVR

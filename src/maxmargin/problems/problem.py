@@ -30,7 +30,7 @@ from maxmargin.penalties import L2, Penalty
 from maxmargin.problems.intercept import Intercept
 
 if TYPE_CHECKING:
-    from maxmargin.data.passes import Passes
+    from maxmargin.data.rows import ArrayRows
 
 _BLOCK_BYTES = 8 << 20
 
@@ -180,10 +180,10 @@ class LinearProblem(Problem):
         return super().coefficients(alpha) if self.is_in_memory else alpha
 
     @cached_property
-    def _passes(self) -> Passes:
-        from maxmargin.data.passes import Passes  # the compiler is loaded by the first fit, not by an import
+    def _passes(self) -> ArrayRows:
+        from maxmargin.data.rows import ArrayRows  # the compiler is loaded by the first fit, not by an import
 
-        return Passes(self.source)
+        return ArrayRows(self.source)
 
     def weights_from(self, beta: Vector) -> Vector:
         """sum_i beta_i x_i in one pass, in double precision."""

@@ -15,13 +15,13 @@ from maxmargin._types import RowIndex, Vector
 from maxmargin.backends.threads import StopFlag
 from maxmargin.problems import KernelProblem
 from maxmargin.solvers.kernel.dual_variables import Variables
-from maxmargin.solvers.kernel.engine import Extremes, KernelEngine, Part, Terms, WorkingSet
+from maxmargin.solvers.kernel.engine import Extremes, KernelEngine, KernelWorkingSet, Terms, VariableSet
 
 _SAMPLE = 64  # slopes that are compared with double precision
 
 
-class HostPart(Part):
-    """Some of the variables."""
+class HostSet(VariableSet):
+    """Some of the variables; where there is a row of zeros, it is the last of them."""
 
     def __init__(self, box: PairBox, beta: Vector, F: Vector, rows: RowIndex, n_groups: int):
         self.box, self.beta, self.F, self.rows, self.n_groups = box, beta, F, rows, n_groups
@@ -35,23 +35,18 @@ class HostPart(Part):
         extremes(self.F, self.beta, self.box, self.rising, self.falling, low, high)
         return Extremes(low, high)
 
-    def between(self) -> RowIndex:
-        """Variables that are at no bound and not at zero."""
-        is_between = self._are_between()
-        is_between[-1] |= self.has_zeros
-        return np.flatnonzero(is_between)
-
-    def _are_between(self) -> NDArray[np.bool_]:
+    def are_between(self) -> NDArray[np.bool_]:
+        """Which variables are at no bound and no kink."""
         beta, box = self.beta, self.box
         return np.asarray((beta > box.lower) & (beta < box.upper) & (beta != 0.0))
 
     def unsettled(self, at: Extremes, margin: float) -> RowIndex:
-        """Variables whose slopes still compete."""
+        """Variables but those whose slopes are further than `margin` from those that a violating pair would have."""
         low, high = self._of_groups(at.low), self._of_groups(at.high)
         return np.flatnonzero((self.rising <= high + margin) | (self.falling >= low - margin))
 
     def most_violating(self, at: Extremes, count: int, carried: RowIndex) -> RowIndex:
-        """The carried variables, then the worst of the others."""
+        """`count` variables, the carried ones first, the others the worst: half to be raised, half lowered."""
         if self.has_zeros and not np.any(carried == self.size - 1):
             carried = np.append(self.size - 1, carried)
         middle = self._of_groups(at.middle)
@@ -65,14 +60,6 @@ class HostPart(Part):
         more = _largest(gain_up, wanted - len(up) - len(down))  # where few can be lowered
         return np.concatenate([carried, up, down, more])
 
-    def keenest(self, at: Extremes, among: RowIndex, count: int) -> RowIndex:
-        """Which of some variables to keep."""
-        gain, is_between = self.gain(at)[among], self._are_between()[among]
-        if self.has_zeros:
-            is_zeros = among == self.size - 1
-            gain[is_zeros], is_between[is_zeros] = np.inf, True
-        return np.sort(np.lexsort((-gain, ~is_between))[:count])
-
     def gain(self, at: Extremes) -> Vector:
         """How much moving each variable would gain, a slope."""
         middle = self._of_groups(at.middle)
@@ -83,15 +70,16 @@ class HostPart(Part):
         return values[self.box.group] if self.n_groups > 1 else values[0]
 
     def update_slopes(self, moved: RowIndex, steps: Vector) -> None:
-        """Slopes after the coefficients of some variables moved, which `beta` does not have yet."""
+        """All slopes after the coefficients of some variables moved, which `beta` does not have yet."""
         raise NotImplementedError
 
 
-class SquareSet(HostPart, WorkingSet):
-    """Variables whose square of the kernel matrix is at hand; where they are all of a part, they are its arrays."""
+class SquareSet(HostSet, KernelWorkingSet):
+    """Variables whose square of the kernel matrix is at hand; where they are all of a set, they are its arrays."""
 
-    def __init__(self, around: HostPart, which: RowIndex | None, square: NDArray[Any]):
-        self._around, self._which, self._square = around, which, square
+    def __init__(self, around: HostSet, which: RowIndex | None, square: NDArray[Any], coarsest: float = 0.0):
+        """`coarsest` is a violation to which steps go at most, whatever is asked for."""
+        self._around, self._which, self._square, self._coarsest = around, which, square, coarsest
         box, beta, F, rows = around.box, around.beta, around.F, around.rows
         if which is not None:
             box, beta, F, rows = box.only(which), beta[which], F[which], rows[which]
@@ -100,7 +88,7 @@ class SquareSet(HostPart, WorkingSet):
 
     def pair_steps(self, goal: float, limit: int, stop: StopFlag) -> tuple[int, bool]:
         """Pair steps on the square."""
-        slots = np.arange(self.size)
+        slots, goal = np.arange(self.size), max(goal, self._coarsest)
         taken = pair_steps(self._square, slots, self.beta, self.F, self.box, goal, limit, stop)[0]
         return taken, taken < limit
 
@@ -114,13 +102,13 @@ class SquareSet(HostPart, WorkingSet):
         self._around.beta[self._which] = self.beta
 
 
-class HostEngine(HostPart, KernelEngine):
-    """All variables; engines say what they have of the kernel, and begin with the slopes of no coefficients."""
+class HostEngine(HostSet, KernelEngine):
+    """All variables; engines say what they have of the kernel, and begin."""
 
     def __init__(self, problem: KernelProblem, variables: Variables, curvature: Vector):
         v = variables
         self.problem, self.variables = problem, variables
-        self.is_exact = True
+        self.is_free, self.is_exact = v.is_free, True
         box = PairBox(v.lower, v.upper, v.tube, v.ridge, curvature, v.group)
         super().__init__(box, np.zeros(len(v.lower)), -v.target, v.rows, v.n_groups)
 
@@ -140,16 +128,15 @@ class HostEngine(HostPart, KernelEngine):
         """The largest error of a sample of slopes."""
         v, n = self.variables, self.problem.n_rows
         combined = v.combined(self.beta)
-        sample = np.arange(0, n, max(1, n // _SAMPLE))  # variable i belongs to row i, as long as i is below n
+        sample = np.arange(0, n, max(1, n // _SAMPLE))
         exact = self.problem.scores_at(sample, combined) + v.constant * float(np.sum(combined))
         error = self.scores()[sample] - exact
         if self.problem.intercept.is_free:
             error -= np.median(error)
         return float(np.max(np.abs(error)))
 
-    def begin_near(self, other: KernelEngine, scale: float) -> None:
+    def begin_near(self, other: HostEngine, scale: float) -> None:
         """Begin at scaled coefficients; slopes follow without the kernel."""
-        assert isinstance(other, HostEngine)
         v, was = self.variables, other.variables
         scores = other.F + was.target - was.ridge * other.beta
         self.beta = np.clip(scale * other.beta, v.lower, v.upper)
@@ -174,7 +161,7 @@ class HostEngine(HostPart, KernelEngine):
         return self.variables.combined(self.beta)
 
     def scores(self) -> Vector:
-        """Scores of the rows."""
+        """Scores of the rows; variable i belongs to row i, as long as i is below their number."""
         v = self.variables
         return np.asarray(self.F + v.target - v.ridge * self.beta)[: self.problem.n_rows]
 

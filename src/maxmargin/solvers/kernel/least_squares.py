@@ -89,6 +89,12 @@ def blas_threads(n_rows: int, n_jobs: int | None) -> AbstractContextManager[None
     return one_blas_thread() if alone else nullcontext()
 
 
+def solution_at(beta: Vector, equations: KernelEquations, status: Status, history: History, solver: str) -> Solution:
+    """What a solver of the equations hands back at beta."""
+    alpha, bias = equations.multipliers(beta), equations.bias(beta)
+    return Solution(alpha, None, bias, status, history, solver, equations.n_products, history.elapsed)
+
+
 @dataclass(frozen=True)
 class KernelLeastSquares(KernelSquaresSolver):
     """The equations of kernel least squares, solved until rounding stops it; `max_iter` bounds conjugate gradients.
@@ -118,16 +124,7 @@ class KernelLeastSquares(KernelSquaresSolver):
                 status = self._closed_form(rounds) if method == "closed-form" else self._gradients(rounds)
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
-        return Solution(
-            alpha=rounds.equations.multipliers(rounds.best),
-            weights=None,
-            bias=rounds.equations.bias(rounds.best),
-            status=status,
-            history=rounds.history,
-            solver=method,
-            passes=rounds.equations.n_products,
-            seconds=rounds.history.elapsed,
-        )
+        return solution_at(rounds.best, rounds.equations, status, rounds.history, method)
 
     def _method(self, n_rows: int) -> str:
         if self.method == "closed-form":

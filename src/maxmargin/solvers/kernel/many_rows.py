@@ -1,8 +1,11 @@
 """The engine for many rows: all have slopes, some thousand active ones kernel rows, a working set its square.
 
-Three levels, each hundreds of times cheaper a step than the one around it. What the slopes of all variables need of the
-kernel is used once and never stored; active variables keep the kernel rows of those that move several times, as far as
-the memory goes; the square of a working set stays in the processor's cache, and half of it serves the next one.
+Three levels, each hundreds of times cheaper a step than the one around it:
+
+    all variables    what their slopes need of the kernel is used once, and never stored
+    active set       those between their bounds, and as many at least that violate optimality most. The kernel rows of
+                     those that move several times are kept, as far as the memory goes.
+    working set      a thousand or two of these, half of them from the last one: the square stays in the cache
 
 A variable that is settled at its bound never becomes active, so it costs nothing but its slope. Kernel values are
 single.
@@ -17,19 +20,25 @@ from maxmargin._types import RowIndex, Vector
 from maxmargin.backends.scratch import scratch
 from maxmargin.problems import KernelProblem
 from maxmargin.solvers.kernel.dual_variables import Variables
-from maxmargin.solvers.kernel.engine import ActiveSet, WorkingSets
-from maxmargin.solvers.kernel.host import HostEngine, HostPart, SquareSet
+from maxmargin.solvers.kernel.engine import ActiveSet, EnginePace, Extremes
+from maxmargin.solvers.kernel.host import HostEngine, HostSet, SquareSet
 from maxmargin.solvers.kernel.values import ActiveRows, KernelValues
 
+_SHARE = 0.3  # of all variables is active at least
+_ALL = 1.5  # times as many as are wanted: then all are taken
 _PAD = 16  # idle columns: lines a power of two apart would all want the same place in the cache
 
 
 class ManyRows(HostEngine):
     """All variables; kernel values as they are needed."""
 
-    def __init__(self, problem: KernelProblem, variables: Variables, beta: Vector, pace: WorkingSets, budget: int):
+    pace = EnginePace(steps=20_000, rounds=200, sharpness=0.5)
+
+    def __init__(
+        self, problem: KernelProblem, variables: Variables, beta: Vector, active: int, working: int, budget: int
+    ):
         v = variables
-        self.pace = pace
+        self.n_active, self.n_working = active, working
         self.values = KernelValues(problem, budget, shifted=problem.intercept.is_free)
         curvature = np.where(v.rows >= 0, self.values.diagonal()[v.rows] + v.constant, 0.0) + v.ridge
         # Kernel rows among the active variables, in single precision; the system gives memory when it is written to.
@@ -43,9 +52,13 @@ class ManyRows(HostEngine):
         self.beta, self.F = beta, self.box.ridge * beta - self.variables.target
         self.update_others(moved, beta[moved], np.arange(self.size))
 
-    def active(self, which: RowIndex | None) -> _Active:
-        """Active variables."""
-        return _Active(self, np.arange(self.size) if which is None else which)
+    def active(self, at: Extremes) -> _Active:
+        """The variables between bounds, and others."""
+        between = np.flatnonzero(self.are_between())
+        count = max(self.n_active, int(_SHARE * self.size), 2 * len(between) + self.n_working)
+        if self.size <= _ALL * count:
+            return _Active(self, np.arange(self.size))
+        return _Active(self, np.sort(self.most_violating(at, count, between)))
 
     def update_others(self, moved: RowIndex, steps: Vector, others: RowIndex) -> None:
         """What K brings to the slopes of the `others` when the coefficients of some variables move."""
@@ -65,7 +78,7 @@ class ManyRows(HostEngine):
         self.F[others] += change[back]
 
 
-class _Active(HostPart, ActiveSet):
+class _Active(HostSet, ActiveSet):
     """Some variables, and kernel rows among them."""
 
     def __init__(self, engine: ManyRows, which: RowIndex):
@@ -73,26 +86,36 @@ class _Active(HostPart, ActiveSet):
         super().__init__(engine.box.only(which), engine.beta[which], engine.F[which], rows, engine.n_groups)
         self._engine, self._which, self._before = engine, which, self.beta.copy()
         own, self._place = np.unique(rows[rows >= 0], return_inverse=True)  # the row of zeros is the last, if any
+        self._are_rows = bool(np.all(rows[:-1] < rows[1:]))  # one variable a row, in the same order
         self._kernel = ActiveRows(engine.values, own, engine.buffer)
         self._constant = engine.variables.constant
-        self._last: RowIndex = np.empty(0, dtype=np.int64)
+        self._chosen: RowIndex | None = None
         self._square: NDArray[np.float32] = np.empty((0, 0), dtype=np.float32)
 
-    def working_set(self, which: RowIndex | None) -> SquareSet:
-        """A working set; of its square, what the last one had at the same places is there."""
-        chosen = np.arange(self.size) if which is None else which
-        if len(chosen) != len(self._last):
-            self._square = np.empty((len(chosen), len(chosen) + _PAD), dtype=np.float32)
-            fresh = np.arange(len(chosen))
+    def working_set(self, at: Extremes) -> SquareSet:
+        """The next working set: half of the last one stays in its places, the most violating take the others."""
+        size, last = self._engine.n_working, self._chosen
+        if self.size <= _ALL * size:
+            if last is None:
+                self._choose(np.arange(self.size), np.arange(self.size))
+            return SquareSet(self, None, self._square)
+        if last is None:
+            self._choose(self.most_violating(at, size, np.empty(0, dtype=np.int64)), np.arange(size))
         else:
-            fresh = np.flatnonzero(chosen != self._last)
-        if len(fresh):
-            self._fill(chosen, fresh)
-        self._last = chosen
-        return SquareSet(self, which, self._square)
+            is_between, gain = self.are_between()[last], self.gain(at)[last]
+            if self.has_zeros:
+                gain[last == self.size - 1], is_between[last == self.size - 1] = np.inf, True
+            stay = np.sort(np.lexsort((-gain, ~is_between))[: size // 2])
+            fresh = np.delete(np.arange(size), stay)
+            last[fresh] = self.most_violating(at, size, last[stay])[len(stay) :]
+            self._choose(last, fresh)
+        return SquareSet(self, self._chosen, self._square)
 
-    def _fill(self, chosen: RowIndex, fresh: RowIndex) -> None:
-        """Rows and columns `fresh` of the square."""
+    def _choose(self, chosen: RowIndex, fresh: RowIndex) -> None:
+        """Take these variables, of which those at the places `fresh` are new in the square."""
+        if self._chosen is None:
+            self._square = np.empty((len(chosen), len(chosen) + _PAD), dtype=np.float32)
+        self._chosen = chosen
         Q, n = self._square, len(self._place)
         self._kernel.fill_square(self._place[np.where(chosen == n, 0, chosen)], fresh, Q)
         if self._constant:
@@ -108,7 +131,7 @@ class _Active(HostPart, ActiveSet):
         self.F[moved] += self.box.ridge[moved] * steps
         given = moved < n
         rows, total = _sums(self._place[moved[given]], steps[given])
-        if len(self._kernel.rows) == self.size:
+        if self._are_rows:
             self._kernel.add(rows, total, self.F)
         else:
             change = np.zeros(len(self._kernel.rows))

@@ -21,7 +21,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +29,7 @@ from scipy import sparse
 from maxmargin._loops.kernel.working_sets import add_rows, gather, mirror, pick
 from maxmargin._types import RowIndex, Rows, Vector
 from maxmargin.backends.scratch import scratch
-from maxmargin.backends.threads import over_ranges
+from maxmargin.backends.threads import StopFlag, over_ranges
 from maxmargin.data import count_rows
 from maxmargin.kernels import Kernel
 from maxmargin.kernels.panels import Panels
@@ -77,7 +76,7 @@ class KernelValues:
         elif self._panels is not None:
             (ready or self._panels.only(columns)).fill(self._panels.own.part(rows), out, places)
         else:
-            for part in self._chunks(rows):
+            for part in _chunks(len(rows), self.n_rows):
                 out[places[part], : len(columns)] = self.problem.kernel_rows(rows[part])[:, columns]
 
     def change(
@@ -91,7 +90,7 @@ class KernelValues:
         if self.is_stored:
             _add_side_by_side(self.matrix, rows, steps, total)
         else:
-            for part in self._chunks(rows):
+            for part in _chunks(len(rows), self.n_rows):
                 total += steps[part] @ self.problem.kernel_rows(rows[part])
         return total if among is None else total[among]
 
@@ -104,13 +103,9 @@ class KernelValues:
         if self._panels is not None:
             self._panels.fill_own(matrix)
             return matrix
-        every = np.arange(self.n_rows)
-        for part in self._chunks(every):
-            matrix[part] = self.problem.kernel_rows(every[part])
+        for part in _chunks(self.n_rows, self.n_rows):
+            matrix[part] = self.problem.kernel_rows(np.arange(self.n_rows)[part])
         return matrix
-
-    def _chunks(self, rows: RowIndex) -> Iterator[slice]:
-        return _chunks(len(rows), self.n_rows)
 
 
 class ActiveRows:
@@ -146,17 +141,16 @@ class ActiveRows:
         present = slots >= 0
         kept, targets, order = slots[present], fresh[present], np.argsort(places)
         n_jobs = 1 if len(fresh) * len(places) < _BRIEF_VALUES else None
-        over_ranges(
-            lambda start, end, stop: gather(self._kept, kept, places, order, targets, start, end, stop, Q),
-            len(kept),
-            n_jobs,
-            brief=True,
-        )
+
+        def take_kept(start: int, end: int, stop: StopFlag) -> None:
+            gather(self._kept, kept, places, order, targets, start, end, stop, Q)
+
+        over_ranges(take_kept, len(kept), n_jobs, brief=True)
         missing = fresh[~present]
         if len(missing):
             self._values.fill(self.rows[places[missing]], self.rows[places], Q, missing)
         if len(fresh) < len(places):
-            over_ranges(lambda start, end, stop: mirror(Q, fresh, start, end, stop), len(places), n_jobs, brief=True)
+            over_ranges(lambda *span: mirror(Q, fresh, *span), len(places), n_jobs, brief=True)
 
     def _slots(self, places: RowIndex) -> RowIndex:
         missing = places[self._slot_of[places] < 0]
@@ -171,12 +165,11 @@ class ActiveRows:
 def _add_side_by_side(values: Single, slots: RowIndex, steps: Vector, total: Vector, brief: int = 0) -> None:
     """total_j += sum_p steps_p values[slots_p, j]; threads share the columns, where the values are not so few."""
     n_jobs = 1 if len(slots) * len(total) < brief else None
-    over_ranges(
-        lambda start, end, stop: add_rows(values, slots, steps, start, end, stop, total),
-        len(total),
-        n_jobs,
-        brief=True,
-    )
+
+    def work(start: int, end: int, stop: StopFlag) -> None:
+        add_rows(values, slots, steps, start, end, stop, total)
+
+    over_ranges(work, len(total), n_jobs, brief=True)
 
 
 def _chunks(n_rows: int, n_columns: int) -> Iterator[slice]:
@@ -190,14 +183,13 @@ def _chunks(n_rows: int, n_columns: int) -> Iterator[slice]:
 
 def kernel_matrix(kernel: Kernel, X: Rows) -> Single:
     """k(x_i, x_j) of all rows."""
-    n = count_rows(X)
-    matrix = np.empty((n, n), dtype=np.float32)
+    every = np.arange(count_rows(X))
+    matrix = np.empty((len(every), len(every)), dtype=np.float32)
     panels = Panels.of(kernel, X, single=True) if kernel.on == "vectors" else None
     if panels is not None:
         panels.fill_own(matrix)
         return matrix
-    every = np.arange(n)
-    for part in _chunks(n, n):
+    for part in _chunks(len(every), len(every)):
         matrix[part] = kernel.columns(X[part] if hasattr(X, "shape") else [X[i] for i in every[part]], X, every)
     return matrix
 
@@ -249,12 +241,7 @@ def with_shared_values(problem: KernelProblem) -> KernelProblem:
 
 def _are_same(A: Rows, B: Rows) -> bool:
     """Whether two sets of rows are the same numbers in the same memory."""
-    if A is B:
-        return True
-    if not hasattr(A, "shape") or not hasattr(B, "shape") or A.shape != B.shape:
-        return False
-    left: Any = A.data if sparse.issparse(A) else A
-    right: Any = B.data if sparse.issparse(B) else B
-    if not isinstance(left, np.ndarray) or not isinstance(right, np.ndarray) or left.dtype != right.dtype:
-        return False
-    return left.ctypes.data == right.ctypes.data and left.strides == right.strides
+    left, right = (X.data if sparse.issparse(X) else X for X in (A, B))
+    if A is B or not isinstance(left, np.ndarray) or not isinstance(right, np.ndarray):
+        return A is B
+    return bool(A.shape == B.shape and left.__array_interface__ == right.__array_interface__)

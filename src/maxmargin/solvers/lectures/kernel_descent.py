@@ -25,6 +25,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from maxmargin._loops.lectures.kernel_descent import DualTerms, descent_pass
 from maxmargin.backends.threads import StopFlag
 from maxmargin.losses import DualBox
 from maxmargin.problems import KernelProblem, Problem, ProblemKind, Solution
@@ -74,8 +75,6 @@ class CoordinateAscent(KernelAscent):
     """Coordinate ascent at work."""
 
     def __init__(self, solver: KernelDescent, problem: KernelProblem, box: DualBox, start: Solution | None):
-        from maxmargin._loops.lectures.kernel_descent import DualTerms  # compiled code is loaded when it is needed
-
         super().__init__(solver, problem, box, start, solver.matrix_bytes)
         self.rng = generator(solver.random_state)
         self.constant = problem.intercept.scale**2
@@ -93,14 +92,12 @@ class CoordinateAscent(KernelAscent):
 
     def visit(self, rows: slice, stop: StopFlag) -> int:
         """Steps on the rows of a piece of the order."""
-        from maxmargin._loops.lectures.kernel_descent import descent_pass
-
         if rows.start == 0:
             self.order = self.rng.permutation(self.n)
         order = self.order[rows]
-        tile = self.rows.tile(order)
+        K, places = self.rows.tile(order)
         moved, self.total = descent_pass(
-            tile.K, tile.places, order, self.terms, self.constant, self.total, self.alpha, self.scores, stop
+            K, places, order, self.terms, self.constant, self.total, self.alpha, self.scores, stop
         )
         return moved
 

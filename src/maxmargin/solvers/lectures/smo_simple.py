@@ -35,6 +35,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from maxmargin._loops.lectures.smo_simple import PairRows, simple_pass
 from maxmargin.backends.threads import StopFlag
 from maxmargin.errors import ParameterError
 from maxmargin.losses import DualBox, Hinge
@@ -89,8 +90,6 @@ class PairListing(KernelAscent):
     """The listing at work."""
 
     def __init__(self, solver: SimpleSMO, problem: KernelProblem, box: DualBox, start: Solution | None):
-        from maxmargin._loops.lectures.smo_simple import PairRows  # compiled code is loaded when it is needed
-
         super().__init__(solver, problem, box, start, solver.matrix_bytes)
         self.examples = PairRows(problem.targets, box.upper, self.rows.diagonal)
         self.rng = generator(solver.random_state)
@@ -102,8 +101,6 @@ class PairListing(KernelAscent):
 
     def visit(self, rows: slice, stop: StopFlag) -> int:
         """The rows of a piece, in their own order."""
-        from maxmargin._loops.lectures.smo_simple import simple_pass
-
         if rows.start == 0:
             drawn = self.rng.integers(0, max(1, self.n - 1), size=self.n)
             self.partners = drawn + (drawn >= self.order) if self.n > 1 else self.order  # any other, all alike
@@ -111,18 +108,7 @@ class PairListing(KernelAscent):
         order, partners = self.order[rows], self.partners[rows]
         first, second = self.rows.tile(order), self.rows.tile(partners)
         violators, moved, self.bias = simple_pass(
-            first.K,
-            first.places,
-            second.K,
-            second.places,
-            order,
-            partners,
-            self.examples,
-            self.margin_tol,
-            self.bias,
-            self.alpha,
-            self.scores,
-            stop,
+            *first, *second, order, partners, self.examples, self.margin_tol, self.bias, self.alpha, self.scores, stop
         )
         self.violators += violators
         return moved

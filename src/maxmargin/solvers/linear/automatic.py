@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from maxmargin.certificates import assess
-from maxmargin.data.passes import Passes
+from maxmargin.data.rows import ArrayRows
 from maxmargin.losses import CrammerSinger, Logistic, Softmax, Squared
 from maxmargin.problems import LinearProblem, Problem, ProblemKind, Solution, Status
 from maxmargin.solvers.common.polish import polish
@@ -155,7 +155,7 @@ def _sharpened(problem: LinearProblem, solution: Solution) -> Solution:
         return solution
     box = problem.loss.dual_box(problem.costs)
     assert box is not None
-    alpha, sharp = polish(problem, solution.alpha, box, Passes(problem.source, 1).squared_lengths())
+    alpha, sharp = polish(problem, solution.alpha, box, ArrayRows(problem.source, 1).squared_lengths())
     seen = assess(problem, solution.alpha, solution.weights, solution.bias)
     if not (sharp.gap < seen.gap and sharp.kkt_violation <= max(seen.kkt_violation, 1e-9)):
         return solution
@@ -169,7 +169,7 @@ def _worth(problem: LinearProblem, few_features: bool) -> float:
     A step of it forms and factors a matrix of the features, from hardly more than twice as many rows near a kink.
     """
     if few_features:
-        n, d, entries = problem.n_rows, problem.source.n_features, max(1, Passes(problem.source, 1).n_entries)
+        n, d, entries = problem.n_rows, problem.source.n_features, max(1, ArrayRows(problem.source, 1).n_entries)
         products = min(n, 2 * d) * (entries / n) ** 2 + d**3 / 3.0
         return _WORTH_OF_PASSES + _WORTH_OF_PRODUCTS * products / entries
     if isinstance(problem.loss, Logistic):

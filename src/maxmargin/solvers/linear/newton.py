@@ -23,7 +23,7 @@ from maxmargin._loops.loss_curve import Curve
 from maxmargin._types import Vector
 from maxmargin.backends.threads import over_ranges, undisturbed
 from maxmargin.certificates import assess
-from maxmargin.data.passes import Passes
+from maxmargin.data.rows import ArrayRows
 from maxmargin.problems import History, LinearProblem, Problem, ProblemKind, Solution, Status
 from maxmargin.problems.solution import listening
 from maxmargin.solvers.common.feasible import balanced
@@ -59,7 +59,7 @@ class RowsInMemory:
 
     def __init__(self, problem: LinearProblem, curve: Curve, n_jobs: int | None):
         self.problem, self.curve = problem, curve
-        self.passes = Passes(problem.source, n_jobs)
+        self.passes = ArrayRows(problem.source, n_jobs)
         self.y, self.C = problem.targets, problem.costs
         self.scale = problem.intercept.scale
         self.directions = Directions(self.passes, self.scale)
@@ -121,7 +121,7 @@ class RowsInMemory:
             return [work(0, n)]
         return over_ranges(lambda first, last, stop: work(first, last), n, self.passes.n_jobs, brief=True)
 
-    def _slopes_along(self, along: Vector, factor: float, shift: float, t: float) -> list[float]:
+    def slopes_along(self, along: Vector, factor: float, shift: float, t: float) -> list[float]:
         """Derivatives in t of the loss at scores f + b + t (factor along + shift)."""
         numbers = tuple(self.curve)
         parts = self._sums(
@@ -136,7 +136,7 @@ class RowsInMemory:
         """
         low, high, reach = -np.inf, np.inf, 1.0
         for _ in range(_BIAS_STEPS):
-            slope, curvature = self._slopes_along(self.f, 0.0, 1.0, 0.0)
+            slope, curvature = self.slopes_along(self.f, 0.0, 1.0, 0.0)
             step = slope / curvature if curvature > 0.0 else reach * np.sign(slope)
             if abs(step) <= 1e-15 * max(1.0, abs(self.b)):
                 break
@@ -165,13 +165,17 @@ class RowsInMemory:
             linear += self.b * shift / self.scale**2
             square += (shift / self.scale) ** 2
         steep = abs(float(self.gradient @ p) + shift * self.bias_gradient)
-        t = step_length(linear, square, steep, lambda t: self._slopes_along(moved, 1.0, shift, t))
+        t = step_length(linear, square, steep, lambda t: self.slopes_along(moved, 1.0, shift, t))
         self.n_passes += 2.0
-        self.w = self.w + t * p
-        self.f += t * moved
+        return self.move(self.w + t * p, t * moved, t * shift), t
+
+    def move(self, w: Vector, moved: Vector, shift: float) -> Evaluation:
+        """To other weights, with which the scores change by `moved`, and an intercept larger by `shift`."""
+        self.w = w
+        self.f += moved
         if self.scale > 0.0:
-            self.b += t * shift
-        return self.evaluate(), t
+            self.b += shift
+        return self.evaluate()
 
     def multipliers(self, beta: Vector) -> Vector:
         """Feasible multipliers of coefficients that are feasible up to rounding."""

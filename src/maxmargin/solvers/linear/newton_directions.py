@@ -25,7 +25,7 @@ import numpy as np
 
 from maxmargin._loops.passes import row_products_loop
 from maxmargin._types import Matrix, RowIndex, Vector
-from maxmargin.data.passes import Passes
+from maxmargin.data.rows import ArrayRows
 from maxmargin.solvers.common.positive_systems import PositiveFactor
 from maxmargin.solvers.common.sampling import long_rows, sampled
 
@@ -39,7 +39,7 @@ _MAX_CONJUGATE = 250
 class Directions:
     """Solves Newton's equations at one curvature after the other; a factor may serve several right sides."""
 
-    def __init__(self, passes: Passes, scale: float):
+    def __init__(self, passes: ArrayRows, scale: float):
         self._passes, self._scale = passes, scale
         self._products: RowProducts | None = None
         self._sampling = True
@@ -90,7 +90,7 @@ class ByFeatures:
         return p, -(bias_gradient + float(self._edge @ p)) / self._corner
 
 
-def _by_features(passes: Passes, scale: float, c: Vector, sampling: bool) -> ByFeatures:
+def _by_features(passes: ArrayRows, scale: float, c: Vector, sampling: bool) -> ByFeatures:
     chosen = np.flatnonzero(c)
     every = rows_for_one(len(chosen), passes.n_features) if sampling else 1
     if every > 1:
@@ -113,7 +113,7 @@ def rows_for_one(n_rows: int, n_features: int) -> int:
 class _ByRows:
     """The inner products of the active rows, factored."""
 
-    def __init__(self, passes: Passes, scale: float, products: RowProducts, active: RowIndex, c: Vector):
+    def __init__(self, passes: ArrayRows, scale: float, products: RowProducts, active: RowIndex, c: Vector):
         self._passes, self._scale, self._active = passes, scale, active
         K = products.among(active)
         K[np.diag_indices(len(K))] += 1.0 / c
@@ -134,7 +134,7 @@ class _ByRows:
 class _Conjugate:
     """Conjugate gradients on the Hessian of w with the intercept eliminated."""
 
-    def __init__(self, passes: Passes, scale: float, active: RowIndex, c: Vector):
+    def __init__(self, passes: ArrayRows, scale: float, active: RowIndex, c: Vector):
         self._passes, self._active, self._c = passes, active, c[active]
         self._corner = _corner(c, scale)
         self._has_intercept = self._corner > 0.0
@@ -177,7 +177,7 @@ def _corner(c: Vector, scale: float) -> float:
 class RowProducts:
     """<x_i, x_j> of the rows asked for so far, at most `capacity` of them; older ones are forgotten together."""
 
-    def __init__(self, passes: Passes, capacity: int):
+    def __init__(self, passes: ArrayRows, capacity: int):
         self._passes, self._capacity = passes, capacity
         self._forget()
 
