@@ -14,8 +14,8 @@ from maxmargin.losses import EpsilonInsensitive, Hinge, MarginLoss, SquaredEpsil
 from maxmargin.problems import Intercept, KernelProblem, Status
 from maxmargin.solvers import QP, SMO, Blocks
 from maxmargin.solvers.kernel.driver import KernelDriver
-from maxmargin.solvers.kernel.dual_variables import Variables
-from maxmargin.solvers.kernel.engine import ActiveSet, Extremes, KernelEngine, Terms, Unsettled, WorkingSet, WorkingSets
+from maxmargin.solvers.kernel.dual import Extremes, Terms, Variables
+from maxmargin.solvers.kernel.engine import ActiveSet, KernelEngine, KernelWorkingSet, Unsettled, WorkingSets
 
 GO = np.zeros(1, dtype=np.uint8)  # a stop flag that is never raised
 TOL = 1e-5
@@ -43,7 +43,7 @@ def noisy_problem(loss=None, intercept=Intercept.FREE, n=50, C=2.0, nu=None):
     return KernelProblem(ArraySource(X, y, rng.random(n) + 0.2), loss, C, intercept, Gaussian(0.5), nu=nu)
 
 
-class PlainSet(ActiveSet, WorkingSet):
+class PlainSet(ActiveSet, KernelWorkingSet):
     """Variables `which` of a part around them, with copies of all that belongs to them."""
 
     def __init__(self, around, which):

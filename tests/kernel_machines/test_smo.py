@@ -22,8 +22,8 @@ from maxmargin.losses import EpsilonInsensitive, Hinge, MarginLoss, Squared, Squ
 from maxmargin.problems import Intercept, KernelProblem, LinearProblem, Status
 from maxmargin.solvers import QP, SMO
 from maxmargin.solvers.kernel.driver import KernelDriver
-from maxmargin.solvers.kernel.dual_variables import Variables
-from maxmargin.solvers.kernel.smo import CachedRows, KernelRowCache
+from maxmargin.solvers.kernel.dual import Variables
+from maxmargin.solvers.kernel.smo import CachedKernelRows, KernelRowCache
 from maxmargin.solvers.kernel.values import KernelValues
 from tests.problem_table import PROBLEMS
 
@@ -252,7 +252,7 @@ def test_shrinking_leaves_the_answer_as_it_is(loss, rng):
 
 
 def test_a_variable_that_became_idle_too_early_is_found_at_the_end(rng):
-    class Hasty(CachedRows):
+    class Hasty(CachedKernelRows):
         """Puts every other variable aside when it is asked for the first time, whatever its slope is."""
 
         asked = 0

@@ -12,7 +12,8 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, TypeGuard
 
 from maxmargin._types import RowIndex, Rows, Vector
-from maxmargin.errors import ModelFileError, ParameterError
+from maxmargin.data import as_vectors
+from maxmargin.errors import DataError, ModelFileError, ParameterError
 from maxmargin.kernels.arithmetic import KernelMatrix
 
 Domain: TypeAlias = Literal["vectors", "strings", "matrix", "anything"]
@@ -185,3 +186,18 @@ def positive_integer(name: str, value: object, hint: str = "") -> int:
     if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
         raise ParameterError(f"{name} must be a positive integer, got {name}={value!r}. {hint}".rstrip())
     return int(value)
+
+
+def as_rows(X: Rows) -> Rows:
+    """X as a dense array or a CSR matrix of float32 or float64; copied only where it has to change."""
+    hint = " For strings use EditDistance, a FeatureMap or a function of your own."
+    return as_vectors(X, "a kernel on vectors", hint)
+
+
+def as_pair(A: Rows, B: Rows) -> tuple[Rows, Rows]:
+    """Both sides as rows with equally many columns; still one object if they were one."""
+    left = as_rows(A)
+    right = left if B is A else as_rows(B)
+    if left.shape[1] != right.shape[1]:
+        raise DataError(f"both sides of a kernel need equally many columns, got {left.shape[1]} and {right.shape[1]}.")
+    return left, right

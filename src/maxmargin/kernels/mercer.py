@@ -16,9 +16,8 @@ from scipy import sparse
 
 from maxmargin._types import Matrix, Rows, Vector
 from maxmargin.errors import DataError
-from maxmargin.kernels.arithmetic import as_rows
-from maxmargin.kernels.base import Kernel, non_negative
-from maxmargin.kernels.names import as_kernel
+from maxmargin.kernels.base import Kernel, as_rows, non_negative
+from maxmargin.kernels.vectors import as_kernel
 
 _ENTRY_ERROR = 64  # eps of relative error that the entries of K may have before the eigenvalues are computed
 

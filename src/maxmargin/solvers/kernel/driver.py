@@ -48,17 +48,8 @@ from maxmargin.losses import ResidualLoss
 from maxmargin.problems import History, KernelProblem, Solution, Status, best_intercept
 from maxmargin.solvers.common.feasible import balanced
 from maxmargin.solvers.common.solver import Solver
-from maxmargin.solvers.kernel.dual_variables import Variables
-from maxmargin.solvers.kernel.engine import (
-    ActiveSet,
-    EngineAtHand,
-    Extremes,
-    KernelEngine,
-    Part,
-    Terms,
-    Unsettled,
-    WorkingSets,
-)
+from maxmargin.solvers.kernel.dual import Extremes, Terms, Variables
+from maxmargin.solvers.kernel.engine import ActiveSet, EngineAtHand, KernelEngine, Part, Unsettled, WorkingSets
 
 _CLOSE_ENOUGH = 0.75  # of the tolerance: the rest is for what rounding may add
 _FURTHER = 0.3  # of the violation at which the gap was not small enough
@@ -86,7 +77,7 @@ _MOST_FREE = 128  # variables between bounds whose equations are solved in a fra
 _FINEST = 1e-12  # of the largest slope: a violation that is rounding
 
 
-class Evaluation(NamedTuple):
+class KernelEvaluation(NamedTuple):
     """What slopes and coefficients tell of a point."""
 
     extremes: Extremes
@@ -181,7 +172,7 @@ class KernelDriver:
             limit = max(_MOST_STEPS, _MOST_STEPS_A_ROW * self.problem.n_rows)
         return min(most, limit - self.steps)
 
-    def _finish(self, at: Evaluation, stop: StopFlag) -> None:
+    def _finish(self, at: KernelEvaluation, stop: StopFlag) -> None:
         """Some more steps, if they lead to an answer that is no worse: on the way the violation may rise again."""
         engine, finest = self.engine, _FINEST * at.terms.largest
         limit = self._steps_left(_EXTRA // engine.size)
@@ -204,7 +195,7 @@ class KernelDriver:
 
     # Working sets -----------------------------------------------------------------------------------------------------
 
-    def _improve(self, at: Evaluation, tolerance: float, sharpness: float, stop: StopFlag) -> None:
+    def _improve(self, at: KernelEvaluation, tolerance: float, sharpness: float, stop: StopFlag) -> None:
         """Steps as the engine is best at them, and slopes of all after them."""
         pace, goal = self.engine.pace, sharpness * tolerance
         if isinstance(pace, WorkingSets):
@@ -242,7 +233,7 @@ class KernelDriver:
             return left, goal
         return None, max(goal, pace.coarse * at.violation)
 
-    def _among_active(self, pace: WorkingSets, at: Evaluation, goal: float, stop: StopFlag) -> None:
+    def _among_active(self, pace: WorkingSets, at: KernelEvaluation, goal: float, stop: StopFlag) -> None:
         """Choose active variables and solve them down to the goal: those between bounds, and as many others at least.
 
         The most violating are taken first.
@@ -272,34 +263,34 @@ class KernelDriver:
 
     # Conclusions ------------------------------------------------------------------------------------------------------
 
-    def evaluate(self) -> Evaluation:
+    def evaluate(self) -> KernelEvaluation:
         """The point as it is, with the intercepts that its slopes tell."""
         extremes = self.engine.extremes()
         terms = self.engine.terms(-extremes.middle if self.variables.is_free else np.zeros(1))
         primal = 0.5 * terms.square + terms.losses
         relative = terms.gap / max(abs(primal), 1e-300) if self.problem.is_convex else 0.0
-        return Evaluation(extremes, terms, primal, terms.gain - 0.5 * terms.square, relative)
+        return KernelEvaluation(extremes, terms, primal, terms.gain - 0.5 * terms.square, relative)
 
-    def _record(self, at: Evaluation) -> None:
+    def _record(self, at: KernelEvaluation) -> None:
         self.history.record(self.steps, at.primal, at.primal - at.terms.gap)
 
-    def _tolerance(self, at: Evaluation) -> float:
+    def _tolerance(self, at: KernelEvaluation) -> float:
         """Violation up to which the machine that a certificate is about is optimal."""
         tol = _CLOSE_ENOUGH * self.settings.tol
         return tol * self._rho(at) if self._has_margin else tol
 
-    def _is_optimal(self, at: Evaluation) -> bool:
+    def _is_optimal(self, at: KernelEvaluation) -> bool:
         """Whether gap and violation are within the tolerance."""
         return at.relative_gap <= _CLOSE_ENOUGH * self.settings.tol and at.violation <= self._tolerance(at)
 
-    def _is_trusted(self, at: Evaluation) -> bool:
+    def _is_trusted(self, at: KernelEvaluation) -> bool:
         """Whether single precision left the slopes, and the gap that is made of them, as precise as the tolerance."""
         if self.engine.is_exact or self.is_for_scores:
             return True
         error, allowed = self.engine.sample_error(), self.settings.tol * abs(at.primal)
         return error <= _TRUSTED * self._tolerance(at) and error * at.terms.steepness <= _TRUSTED * allowed
 
-    def _is_stalled(self, at: Evaluation) -> bool:
+    def _is_stalled(self, at: KernelEvaluation) -> bool:
         """Whether for several evaluations neither the dual rose, beyond its rounding, nor the gap became smaller."""
         rounding = _NO_RISE * abs(at.dual) + _ROUNDOFF * at.terms.squares * self.engine.largest_value
         progress = at.dual > self._best_dual + rounding or at.relative_gap < _NEARER * self._best_gap
@@ -311,7 +302,7 @@ class KernelDriver:
         """Begin to wait anew."""
         self._best_dual, self._best_gap, self._waited = -math.inf, math.inf, 0
 
-    def _is_point(self, at: Evaluation, share: float = _POINT) -> bool:
+    def _is_point(self, at: KernelEvaluation, share: float = _POINT) -> bool:
         """Whether w is as good as zero in a classification with nu, where it has no direction then."""
         return self._has_margin and at.terms.square <= (share * at.terms.size * self.engine.diameter) ** 2
 
@@ -320,7 +311,7 @@ class KernelDriver:
         """Whether nu leads to a margin rho, by which all is divided."""
         return self.problem.nu is not None and not isinstance(self.problem.loss, ResidualLoss)
 
-    def _rho(self, at: Evaluation) -> float:
+    def _rho(self, at: KernelEvaluation) -> float:
         """The margin; no less than it can be at the optimum."""
         middle = at.extremes.middle
         rho = 0.5 * float(middle[0] - middle[1]) if len(middle) == 2 else float(middle[0])
@@ -354,14 +345,14 @@ class KernelDriver:
             margin=margin,
         )
 
-    def _known_bias(self, at: Evaluation) -> float | None:
+    def _known_bias(self, at: KernelEvaluation) -> float | None:
         """The best intercept where the slopes tell it up to rounding, else None: a certificate will find it."""
         is_told = self.problem.intercept.is_free and at.violation <= _FINEST * at.terms.largest
         if not is_told or not _has_digits(self.engine) or not self.engine.tells_intercept():
             return None
         return -float(at.extremes.middle[0])
 
-    def _scaled_by_margin(self, beta: Vector, at: Evaluation) -> tuple[Vector, float]:
+    def _scaled_by_margin(self, beta: Vector, at: KernelEvaluation) -> tuple[Vector, float]:
         """Coefficients of the machine that nu led to, and its margin rho or the width epsilon of its tube."""
         if not self._has_margin:
             middle = at.extremes.middle
@@ -377,7 +368,7 @@ class KernelDriver:
             rho *= 1.0 - _HAIR
         return beta / rho, rho
 
-    def _constant(self, at: Evaluation, epsilon: float) -> tuple[Vector, float] | None:
+    def _constant(self, at: KernelEvaluation, epsilon: float) -> tuple[Vector, float] | None:
         """A constant, and the tube that holds all targets, where that is the answer of a regression with nu.
 
         Then the objective without its tube is zero at the optimum, and no gap is small beside it: only the exact answer

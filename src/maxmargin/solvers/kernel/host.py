@@ -1,4 +1,11 @@
-"""Variables with their slopes in arrays of this process: what the engines that run here have in common."""
+"""Engines in this process: what they have in common, slopes in arrays, and the one for many rows.
+
+`ManyRows` has three levels, each hundreds of times cheaper a step than the one around it. What the slopes of all
+variables need of the kernel is used once and never stored; active variables keep the kernel rows of those that move
+several times, as far as the memory goes; the square of a working set stays in the processor's cache, and half of it
+serves the next one. A variable that is settled at its bound never becomes active, so it costs nothing but its slope.
+Kernel values are single.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +16,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin._loops.kernel.pair_steps import PairBox, pair_steps
-from maxmargin._loops.kernel.working_sets import extremes, terms
+from maxmargin._loops.kernel.pair_steps import PairBox, extremes, pair_steps, terms
 from maxmargin._types import RowIndex, Vector
+from maxmargin.backends.scratch import scratch
 from maxmargin.backends.threads import StopFlag
 from maxmargin.problems import KernelProblem
-from maxmargin.solvers.kernel.dual_variables import Variables
-from maxmargin.solvers.kernel.engine import Extremes, KernelEngine, Part, Terms, WorkingSet
+from maxmargin.solvers.kernel.dual import Extremes, Terms, Variables
+from maxmargin.solvers.kernel.engine import ActiveSet, KernelEngine, KernelWorkingSet, Part, WorkingSets
+from maxmargin.solvers.kernel.values import ActiveRows, KernelValues
 
 _SAMPLE = 64  # slopes that are compared with double precision
+PAD = 16  # idle columns: lines a power of two apart would all want the same place in the cache
 
 
 class HostPart(Part):
@@ -87,7 +96,7 @@ class HostPart(Part):
         raise NotImplementedError
 
 
-class SquareSet(HostPart, WorkingSet):
+class SquareSet(HostPart, KernelWorkingSet):
     """Variables whose square of the kernel matrix is at hand; where they are all of a part, they are its arrays."""
 
     def __init__(self, around: HostPart, which: RowIndex | None, square: NDArray[Any]):
@@ -189,3 +198,113 @@ def _largest(values: Vector, count: int) -> RowIndex:
         return np.empty(0, dtype=np.int64)
     places = np.argpartition(-values, count - 1)[:count] if count < len(values) else np.arange(len(values))
     return places[values[places] > -np.inf]
+
+
+class ManyRows(HostEngine):
+    """All variables; kernel values as they are needed."""
+
+    def __init__(self, problem: KernelProblem, variables: Variables, beta: Vector, pace: WorkingSets, budget: int):
+        v = variables
+        self.pace = pace
+        self.values = KernelValues(problem, budget, shifted=problem.intercept.is_free)
+        curvature = np.where(v.rows >= 0, self.values.diagonal()[v.rows] + v.constant, 0.0) + v.ridge
+        # Kernel rows among the active variables, in single precision; the system gives memory when it is written to.
+        self.buffer: NDArray[np.float32] = scratch("kernel rows", min(budget // 4, problem.n_rows**2))
+        super().__init__(problem, variables, curvature)
+        self.begin(beta)
+
+    def begin(self, beta: Vector) -> None:
+        """Slopes of these coefficients."""
+        moved = np.flatnonzero(beta)
+        self.beta, self.F = beta, self.box.ridge * beta - self.variables.target
+        self.update_others(moved, beta[moved], np.arange(self.size))
+
+    def active(self, which: RowIndex | None) -> _Active:
+        """Active variables."""
+        return _Active(self, np.arange(self.size) if which is None else which)
+
+    def update_others(self, moved: RowIndex, steps: Vector, others: RowIndex) -> None:
+        """What K brings to the slopes of the `others` when the coefficients of some variables move."""
+        v = self.variables
+        given = v.rows[moved] >= 0
+        moved, steps = moved[given], steps[given]
+        if len(moved) == 0:
+            return
+        self.is_exact = False
+        others = others[v.rows[others] >= 0]
+        if len(others) == 0:
+            return
+        rows, total = _sums(v.rows[moved], steps)
+        among, back = np.unique(v.rows[others], return_inverse=True)
+        ready = None if len(among) == self.problem.n_rows else self.values.ready(among)
+        change = self.values.change(rows, total, among, ready) + v.constant * float(np.sum(steps))
+        self.F[others] += change[back]
+
+
+class _Active(HostPart, ActiveSet):
+    """Some variables, and kernel rows among them."""
+
+    def __init__(self, engine: ManyRows, which: RowIndex):
+        rows = engine.rows[which]
+        super().__init__(engine.box.only(which), engine.beta[which], engine.F[which], rows, engine.n_groups)
+        self._engine, self._which, self._before = engine, which, self.beta.copy()
+        own, self._place = np.unique(rows[rows >= 0], return_inverse=True)  # the row of zeros is the last, if any
+        self._kernel = ActiveRows(engine.values, own, engine.buffer)
+        self._constant = engine.variables.constant
+        self._last: RowIndex = np.empty(0, dtype=np.int64)
+        self._square: NDArray[np.float32] = np.empty((0, 0), dtype=np.float32)
+
+    def working_set(self, which: RowIndex | None) -> SquareSet:
+        """A working set; of its square, what the last one had at the same places is there."""
+        chosen = np.arange(self.size) if which is None else which
+        if len(chosen) != len(self._last):
+            self._square = np.empty((len(chosen), len(chosen) + PAD), dtype=np.float32)
+            fresh = np.arange(len(chosen))
+        else:
+            fresh = np.flatnonzero(chosen != self._last)
+        if len(fresh):
+            self._fill(chosen, fresh)
+        self._last = chosen
+        return SquareSet(self, which, self._square)
+
+    def _fill(self, chosen: RowIndex, fresh: RowIndex) -> None:
+        """Rows and columns `fresh` of the square."""
+        Q, n = self._square, len(self._place)
+        self._kernel.fill_square(self._place[np.where(chosen == n, 0, chosen)], fresh, Q)
+        if self._constant:
+            constant = np.float32(self._constant)
+            Q[fresh, : len(chosen)] += constant  # beyond are idle columns, whose numbers mean nothing
+            Q[np.ix_(np.setdiff1d(np.arange(len(chosen)), fresh), fresh)] += constant
+        zeros = np.flatnonzero(chosen == n)  # no place of a row, so there where the row of zeros is
+        Q[zeros], Q[:, zeros] = 0.0, 0.0
+
+    def update_slopes(self, moved: RowIndex, steps: Vector) -> None:
+        """Slopes of the active variables after some of them moved."""
+        n = len(self._place)
+        self.F[moved] += self.box.ridge[moved] * steps
+        given = moved < n
+        rows, total = _sums(self._place[moved[given]], steps[given])
+        if len(self._kernel.rows) == self.size:
+            self._kernel.add(rows, total, self.F)
+        else:
+            change = np.zeros(len(self._kernel.rows))
+            self._kernel.add(rows, total, change)
+            self.F[:n] += change[self._place]
+        if self._constant:
+            self.F[:n] += self._constant * float(np.sum(steps[given]))
+
+    def close(self) -> None:
+        """Hand on what moved; the slopes of active variables are those that were kept here."""
+        engine, which, steps = self._engine, self._which, self.beta - self._before
+        moved = np.flatnonzero(steps)
+        engine.beta[which] = self.beta
+        others = np.ones(engine.size, dtype=bool)
+        others[which] = False
+        engine.update_others(which[moved], steps[moved], np.flatnonzero(others))
+        engine.F[which] = self.F
+
+
+def _sums(rows: RowIndex, steps: Vector) -> tuple[RowIndex, Vector]:
+    """The rows that moved, each once, and how far in all its variables together."""
+    once, place = np.unique(rows, return_inverse=True)
+    return once, np.bincount(place, weights=steps).astype(np.float64)

@@ -35,8 +35,14 @@ from maxmargin.errors import ParameterError
 from maxmargin.losses import Squared
 from maxmargin.problems import History, KernelProblem, Problem, ProblemKind, Solution, Status
 from maxmargin.solvers.common.solver import Solver
-from maxmargin.solvers.kernel.equations import KernelEquations, Values
-from maxmargin.solvers.kernel.factor import KernelFactor, NotPositiveError, NystroemFactor, TimeIsUpError
+from maxmargin.solvers.kernel.equations import (
+    KernelEquations,
+    KernelFactor,
+    NotPositiveError,
+    NystroemFactor,
+    TimeIsUpError,
+    Values,
+)
 
 Method: TypeAlias = Literal["auto", "closed-form", "conjugate-gradients"]
 LinearMap: TypeAlias = Callable[[Vector], Vector]
@@ -71,6 +77,13 @@ class KernelSquaresSolver(Solver):
         self.check(problem)
         assert isinstance(problem, KernelProblem)
         return problem
+
+    def solution(
+        self, name: str, equations: KernelEquations, beta: Vector, status: Status, history: History
+    ) -> Solution:
+        """What the solver hands back."""
+        alpha, bias = equations.multipliers(beta), equations.bias(beta)
+        return Solution(alpha, None, bias, status, history, name, equations.n_products, history.elapsed)
 
 
 def check_fits(n_rows: int, memory: int | None, name: str) -> None:
@@ -118,16 +131,7 @@ class KernelLeastSquares(KernelSquaresSolver):
                 status = self._closed_form(rounds) if method == "closed-form" else self._gradients(rounds)
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
-        return Solution(
-            alpha=rounds.equations.multipliers(rounds.best),
-            weights=None,
-            bias=rounds.equations.bias(rounds.best),
-            status=status,
-            history=rounds.history,
-            solver=method,
-            passes=rounds.equations.n_products,
-            seconds=rounds.history.elapsed,
-        )
+        return self.solution(method, rounds.equations, rounds.best, status, rounds.history)
 
     def _method(self, n_rows: int) -> str:
         if self.method == "closed-form":

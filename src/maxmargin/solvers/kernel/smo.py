@@ -1,6 +1,6 @@
 """Sequential minimal optimisation with the second-order choice, shrinking and a cache of kernel rows.
 
-The dual as a minimum over signed coefficients (`solvers.kernel.dual_variables`), and the slope of every variable:
+The dual as a minimum over signed coefficients (`solvers.kernel.dual`), and the slope of every variable:
 
     minimise over beta    1/2 beta' K beta - target' beta + sum_i tube_i |beta_i| + 1/2 sum_i ridge_i beta_i^2
     subject to            lower_i <= beta_i <= upper_i, the sum of beta kept
@@ -47,10 +47,9 @@ from maxmargin.backends.threads import StopFlag, run_until_interrupted
 from maxmargin.losses import Squared
 from maxmargin.problems import KernelProblem, Problem, ProblemKind, Solution, Status
 from maxmargin.solvers.kernel.driver import KernelDriver
-from maxmargin.solvers.kernel.dual_variables import Variables, box_with_maximum
-from maxmargin.solvers.kernel.engine import ActiveSet, Unsettled, WorkingSet
+from maxmargin.solvers.kernel.dual import KernelSolver, Variables, box_with_maximum, is_soft
+from maxmargin.solvers.kernel.engine import ActiveSet, KernelWorkingSet, Unsettled
 from maxmargin.solvers.kernel.host import HostEngine, HostPart
-from maxmargin.solvers.kernel.kernel_solver import KernelSolver, is_soft
 from maxmargin.solvers.kernel.values import KernelValues
 
 _CACHE_BYTES = 200_000_000  # as in LIBSVM
@@ -113,11 +112,11 @@ class SMO(KernelSolver):
             first=_NEAR if self.shrinking else 0.0,
         )
         memory = _CACHE_BYTES if self.memory is None else self.memory
-        engine = CachedRows(problem, variables, variables.beginning(problem, start), pace, memory)
+        engine = CachedKernelRows(problem, variables, variables.beginning(problem, start), pace, memory)
         return KernelDriver(problem, variables, engine, self)
 
 
-class CachedRows(HostEngine, ActiveSet):
+class CachedKernelRows(HostEngine, ActiveSet):
     """All variables; kernel rows of those that take part in steps."""
 
     def __init__(self, problem: KernelProblem, variables: Variables, beta: Vector, pace: Unsettled, memory: int):
@@ -132,27 +131,27 @@ class CachedRows(HostEngine, ActiveSet):
         self.beta = beta
         self.refine()
 
-    def active(self, which: RowIndex | None) -> CachedRows:
+    def active(self, which: RowIndex | None) -> CachedKernelRows:
         """All variables: working sets are chosen among these."""
         assert which is None
         return self
 
-    def working_set(self, which: RowIndex | None) -> WorkingSet:
+    def working_set(self, which: RowIndex | None) -> KernelWorkingSet:
         """Variables that are not idle."""
         if which is None:
             which = np.arange(self.size)
         return _NotIdle(self, which, self.beta[which], self.F[which])
 
 
-class _NotIdle(HostPart, WorkingSet):
+class _NotIdle(HostPart, KernelWorkingSet):
     """Variables that take part in steps, whose kernel rows among each other the cache has, or some of them."""
 
-    def __init__(self, engine: CachedRows, which: RowIndex, beta: Vector, F: Vector):
+    def __init__(self, engine: CachedKernelRows, which: RowIndex, beta: Vector, F: Vector):
         super().__init__(engine.box.only(which), beta, F, engine.rows[which], engine.n_groups)
         self._engine, self._which = engine, which
         engine.cache.activate(which)
 
-    def narrowed(self, which: RowIndex) -> WorkingSet:
+    def narrowed(self, which: RowIndex) -> KernelWorkingSet:
         """Fewer of them: their rows are cut."""
         return _NotIdle(self._engine, self._which[which], self.beta[which], self.F[which])
 

@@ -16,7 +16,7 @@ is formed when first asked for: that of a path over C.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from maxmargin._loops.kernel.working_sets import add_rows, gather, mirror, pick
+from maxmargin._loops.kernel.pair_steps import add_rows, gather, mirror, pick
 from maxmargin._types import RowIndex, Rows, Vector
 from maxmargin.backends.scratch import scratch
 from maxmargin.backends.threads import over_ranges
@@ -77,7 +77,7 @@ class KernelValues:
         elif self._panels is not None:
             (ready or self._panels.only(columns)).fill(self._panels.own.part(rows), out, places)
         else:
-            for part in self._chunks(rows):
+            for part in _chunks(len(rows), self.n_rows):
                 out[places[part], : len(columns)] = self.problem.kernel_rows(rows[part])[:, columns]
 
     def change(
@@ -91,7 +91,7 @@ class KernelValues:
         if self.is_stored:
             _add_side_by_side(self.matrix, rows, steps, total)
         else:
-            for part in self._chunks(rows):
+            for part in _chunks(len(rows), self.n_rows):
                 total += steps[part] @ self.problem.kernel_rows(rows[part])
         return total if among is None else total[among]
 
@@ -101,16 +101,7 @@ class KernelValues:
         if self.problem.stored is not None:
             return self.problem.stored
         matrix = scratch("kernel matrix", self.n_rows**2).reshape(self.n_rows, self.n_rows)
-        if self._panels is not None:
-            self._panels.fill_own(matrix)
-            return matrix
-        every = np.arange(self.n_rows)
-        for part in self._chunks(every):
-            matrix[part] = self.problem.kernel_rows(every[part])
-        return matrix
-
-    def _chunks(self, rows: RowIndex) -> Iterator[slice]:
-        return _chunks(len(rows), self.n_rows)
+        return _filled(matrix, self._panels, self.problem.kernel_rows)
 
 
 class ActiveRows:
@@ -185,21 +176,29 @@ def _chunks(n_rows: int, n_columns: int) -> Iterator[slice]:
     return (slice(first, first + step) for first in range(0, n_rows, step))
 
 
+def _filled(matrix: Single, panels: Panels | None, rows_of: Callable[[RowIndex], NDArray[Any]]) -> Single:
+    """All values of a square matrix: by panels, or as the kernel itself gives some rows at a time."""
+    if panels is not None:
+        panels.fill_own(matrix)
+        return matrix
+    every = np.arange(len(matrix))
+    for part in _chunks(len(matrix), len(matrix)):
+        matrix[part] = rows_of(every[part])
+    return matrix
+
+
 # Matrices that are shared ---------------------------------------------------------------------------------------------
 
 
 def kernel_matrix(kernel: Kernel, X: Rows) -> Single:
     """k(x_i, x_j) of all rows."""
-    n = count_rows(X)
-    matrix = np.empty((n, n), dtype=np.float32)
+    every = np.arange(count_rows(X))
     panels = Panels.of(kernel, X, single=True) if kernel.on == "vectors" else None
-    if panels is not None:
-        panels.fill_own(matrix)
-        return matrix
-    every = np.arange(n)
-    for part in _chunks(n, n):
-        matrix[part] = kernel.columns(X[part] if hasattr(X, "shape") else [X[i] for i in every[part]], X, every)
-    return matrix
+
+    def rows_of(some: RowIndex) -> NDArray[Any]:
+        return kernel.columns(X[some] if hasattr(X, "shape") else [X[i] for i in some], X, every)
+
+    return _filled(np.empty((len(every), len(every)), dtype=np.float32), panels, rows_of)
 
 
 def submatrix(matrix: Single, rows: RowIndex, columns: RowIndex, name: str = "") -> Single:

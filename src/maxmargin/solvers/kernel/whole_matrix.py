@@ -1,6 +1,6 @@
 """The engine for a few hundred or thousand rows: the whole kernel matrix, one row and column a variable.
 
-Everything is in double precision where the matrix is, so no slope needs a second look. A matrix that somebody stored
+Everything is in double precision where the matrix is, so no slope has to be formed again. A matrix that somebody stored
 before (`KernelProblem.stored`) is taken as it is, in single precision.
 """
 
@@ -12,16 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin._loops.kernel.pair_steps import expel
-from maxmargin._loops.kernel.working_sets import add_rows, pick
+from maxmargin._loops.kernel.pair_steps import add_rows, expel, pick
 from maxmargin._types import RowIndex, Vector
 from maxmargin.backends.scratch import scratch
 from maxmargin.problems import KernelProblem
-from maxmargin.solvers.kernel.dual_variables import Variables
+from maxmargin.solvers.kernel.dual import Variables
 from maxmargin.solvers.kernel.engine import ActiveSet, EngineAtHand, Unsettled
-from maxmargin.solvers.kernel.host import HostEngine, SquareSet
+from maxmargin.solvers.kernel.host import PAD, HostEngine, SquareSet
 
-_PAD = 16  # idle columns: lines a power of two apart would all want the same place in the cache
 _STEPS = 50_000  # at a time: tens of milliseconds, so that Ctrl-C and budgets are heeded
 _NEVER = np.zeros(1, dtype=np.uint8)
 
@@ -68,8 +66,8 @@ class WholeMatrix(HostEngine, ActiveSet, EngineAtHand):
         if which is None:
             return SquareSet(self, None, self.matrix)
         few, dtype = len(which), self.matrix.dtype
-        size = few * (few + _PAD)
-        square = (scratch("unsettled", size) if dtype == np.float32 else np.empty(size, dtype)).reshape(few, few + _PAD)
+        size = few * (few + PAD)
+        square = (scratch("unsettled", size) if dtype == np.float32 else np.empty(size, dtype)).reshape(few, few + PAD)
         pick(self.matrix, which, which.astype(np.uint32), np.arange(few), square)
         return SquareSet(self, which, square)
 

@@ -74,16 +74,7 @@ class _GradientUpdate(KernelSquaresSolver):
                 status = self._run(equations, beta, history, end)
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
-        return Solution(
-            alpha=equations.multipliers(beta),
-            weights=None,
-            bias=equations.bias(beta),
-            status=status,
-            history=history,
-            solver=self.name,
-            passes=equations.n_products,
-            seconds=history.elapsed,
-        )
+        return self.solution(self.name, equations, beta, status, history)
 
     def _run(self, equations: KernelEquations, beta: Vector, history: History, end: float) -> Status:
         K = equations.matrix()
@@ -139,7 +130,7 @@ class OneAtATime(_GradientUpdate):
 
 def _update_in_turn(equations: KernelEquations, K: Matrix, rates: Vector, order: RowIndex, beta: Vector) -> None:
     """One coefficient after the other, in place."""
-    from maxmargin._loops.lectures.kernel_descent import update_one_at_a_time  # the compiler is loaded by the first fit
+    from maxmargin._loops.lectures.dual_steps import update_one_at_a_time  # the compiler is loaded by the first fit
 
     step = max(1, _STEP_ENTRIES // len(beta))
     for begin in range(0, len(order), step):
