@@ -56,7 +56,7 @@ def as_vectors(X: Rows, taker: str, hint: str = "") -> Rows:
 
 def take_rows(X: Rows, rows: RowIndex | slice) -> Rows:
     """The chosen rows, in the layout of X."""
-    return X[rows]
+    return X[rows] if hasattr(X, "shape") or isinstance(rows, slice) else [X[i] for i in rows]
 
 
 def with_columns(X: Rows, wanted: int) -> Rows:

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from maxmargin._types import Labels, Matrix, RowIndex, Rows, Vector
 from maxmargin.certificates.assessment import assess
-from maxmargin.data import count_rows
+from maxmargin.data import count_rows, take_rows
 from maxmargin.kernels import Kernel
 from maxmargin.losses import ResidualLoss
 from maxmargin.problems import KernelProblem, Specification, Status
@@ -87,7 +87,7 @@ class StoredKernel:
         for k, answer in enumerate(found):
             if not answer.is_single:
                 support = np.flatnonzero(answer.beta)
-                few = self.X[rows] if hasattr(self.X, "shape") else [self.X[i] for i in rows]
+                few = take_rows(self.X, rows)
                 f[k] = combine_columns(self.kernel, few, self.X, place[support], answer.beta[support])
         return np.asarray(f + np.array([[answer.bias] for answer in found]))
 

@@ -12,7 +12,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, TypeGuard
 
 from maxmargin._types import RowIndex, Rows, Vector
-from maxmargin.data import as_vectors
+from maxmargin.data import as_vectors, take_rows
 from maxmargin.errors import DataError, ModelFileError, ParameterError
 from maxmargin.kernels.arithmetic import KernelMatrix
 
@@ -70,7 +70,7 @@ class Kernel(ABC):
 
     def columns(self, A: Rows, train: Rows, index: RowIndex) -> KernelMatrix:
         """Matrix of k(a, train[i]) for rows a of A and i in `index`."""
-        return self.block(A, train[index] if hasattr(train, "shape") else [train[i] for i in index])
+        return self.block(A, take_rows(train, index))
 
     @property
     def positive_semidefinite(self) -> bool | None:

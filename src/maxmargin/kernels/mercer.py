@@ -1,4 +1,4 @@
-"""Is it a kernel? Mercer's condition, looked at on a sample.
+"""Is it a kernel? Mercer's condition, tested on a sample.
 
 k is a kernel if and only if for every finite set of points the matrix K of k(x_i, x_j) is symmetric and
 positive semidefinite: v' K v >= 0 for all v. One set of points can disprove that, and a vector v with

@@ -159,12 +159,11 @@ class Panels:
 
     def batch(self, A: Rows) -> Batch:
         """Left rows as the panels take them."""
-        if self.centre is None and not sparse.issparse(self.rows) and sparse.issparse(A):
-            A = A.toarray()  # the right rows were dense
-        elif self.centre is not None and sparse.issparse(A):
+        is_dense = not sparse.issparse(self.rows)
+        if sparse.issparse(A) and is_dense:  # or made dense, to be centred
             A = A.toarray()
         elif self.centre is None:
-            A = _entries_where_few(A) if not sparse.issparse(self.rows) else sparse.csr_matrix(A)
+            A = _entries_where_few(A) if is_dense else sparse.csr_matrix(A)
         return Batch(*_scaled(A, self.form, self.centre, self.dtype))
 
     @cached_property

@@ -120,7 +120,7 @@ def _partner(
 
 
 @search_loop
-def _update_slopes(F: Vector, rise: Vector, step: float, raised: Values, lowered: Values) -> int:
+def _update_gradient(F: Vector, rise: Vector, step: float, raised: Values, lowered: Values) -> int:
     """F after a step, and where a rise is now cheapest."""
     n = F.shape[0]
     best, best_start = np.inf, -1
@@ -197,7 +197,7 @@ def pair_steps(
             fall[own, k] = fall_of(beta[k], box.lower[k], box.tube[k])
         F[i] += length * box.ridge[i]
         F[j] -= length * box.ridge[j]
-        lowest[0] = _update_slopes(F, rise[0], length, raised, values[slots[j]])
+        lowest[0] = _update_gradient(F, rise[0], length, raised, values[slots[j]])
         for g in range(1, n_groups):
             lowest[g] = _lowest(F, rise[g])
     return max_steps, violation, -1

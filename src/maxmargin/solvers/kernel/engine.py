@@ -26,7 +26,7 @@ A part is some of the variables, with a number from 0 to size - 1 for each; the 
     active set     some thousand, for a while: kernel values among them will be asked for again and again
     working set    few enough that their square of K is at hand: a step costs no more than reading two rows of it
 
-What moves in a part moves around it when the part is closed, and all slopes there follow, those of the part included:
+What moves in a part moves around it when it is closed, and all slopes there are updated, those of the part included:
 
     F_k <- F_k + sum_l K_kl (change of beta_l) + ridge_k (change of beta_k)
 
@@ -185,7 +185,7 @@ class KernelEngine(Pool):
     def begin_near(self, other: KernelEngine, scale: float) -> None:
         """Go on from the coefficients of an engine of the same kind with other bounds, times `scale`.
 
-        Slopes follow without the kernel.
+        Slopes are scaled along, without the kernel.
         """
 
     @property

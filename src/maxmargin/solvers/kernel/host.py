@@ -91,7 +91,7 @@ class HostPart(Part):
         """A value of each group, for each variable."""
         return values[self.box.group] if self.n_groups > 1 else values[0]
 
-    def update_slopes(self, moved: RowIndex, steps: Vector) -> None:
+    def update_gradient(self, moved: RowIndex, steps: Vector) -> None:
         """Slopes after the coefficients of some variables moved, which `beta` does not have yet."""
         raise NotImplementedError
 
@@ -119,7 +119,7 @@ class SquareSet(HostPart, KernelWorkingSet):
             return
         steps = self.beta - self._before
         moved = np.flatnonzero(steps)
-        self._around.update_slopes(self._which[moved], steps[moved])
+        self._around.update_gradient(self._which[moved], steps[moved])
         self._around.beta[self._which] = self.beta
 
 
@@ -157,7 +157,7 @@ class HostEngine(HostPart, KernelEngine):
         return float(np.max(np.abs(error)))
 
     def begin_near(self, other: KernelEngine, scale: float) -> None:
-        """Begin at scaled coefficients; slopes follow without the kernel."""
+        """Begin at scaled coefficients; slopes are scaled along, without the kernel."""
         assert isinstance(other, HostEngine)
         v, was = self.variables, other.variables
         scores = other.F + was.target - was.ridge * other.beta
@@ -278,7 +278,7 @@ class _Active(HostPart, ActiveSet):
         zeros = np.flatnonzero(chosen == n)  # no place of a row, so there where the row of zeros is
         Q[zeros], Q[:, zeros] = 0.0, 0.0
 
-    def update_slopes(self, moved: RowIndex, steps: Vector) -> None:
+    def update_gradient(self, moved: RowIndex, steps: Vector) -> None:
         """Slopes of the active variables after some of them moved."""
         n = len(self._place)
         self.F[moved] += self.box.ridge[moved] * steps

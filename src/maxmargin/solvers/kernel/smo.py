@@ -56,7 +56,7 @@ _CACHE_BYTES = 200_000_000  # as in LIBSVM
 _BATCH = 16  # rows that are computed at a time
 _SHARE = 8  # a batch takes at most one row in so many of the cache
 _PERIOD = 1000  # steps between two shrinkings
-_NEAR = 10.0  # times the tolerance: there idle variables are looked at for the first time
+_NEAR = 10.0  # times the tolerance: there idle variables are evaluated for the first time
 _LEAST_STEPS, _STEPS_A_ROW = 10_000, 10  # after which all slopes are formed afresh at the latest
 _BRIEF = 500  # rows up to which a fit takes milliseconds
 

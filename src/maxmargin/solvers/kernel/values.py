@@ -31,7 +31,7 @@ from maxmargin._loops.kernel.pair_steps import add_rows, gather, mirror, pick
 from maxmargin._types import RowIndex, Rows, Vector
 from maxmargin.backends.scratch import scratch
 from maxmargin.backends.threads import over_ranges
-from maxmargin.data import count_rows
+from maxmargin.data import count_rows, take_rows
 from maxmargin.kernels import Kernel
 from maxmargin.kernels.panels import Panels
 from maxmargin.problems import KernelProblem
@@ -195,10 +195,8 @@ def kernel_matrix(kernel: Kernel, X: Rows) -> Single:
     every = np.arange(count_rows(X))
     panels = Panels.of(kernel, X, single=True) if kernel.on == "vectors" else None
 
-    def rows_of(some: RowIndex) -> NDArray[Any]:
-        return kernel.columns(X[some] if hasattr(X, "shape") else [X[i] for i in some], X, every)
-
-    return _filled(np.empty((len(every), len(every)), dtype=np.float32), panels, rows_of)
+    matrix = np.empty((len(every), len(every)), dtype=np.float32)
+    return _filled(matrix, panels, lambda some: kernel.columns(take_rows(X, some), X, every))
 
 
 def submatrix(matrix: Single, rows: RowIndex, columns: RowIndex, name: str = "") -> Single:

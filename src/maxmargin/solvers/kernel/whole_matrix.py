@@ -71,7 +71,7 @@ class WholeMatrix(HostEngine, ActiveSet, EngineAtHand):
         pick(self.matrix, which, which.astype(np.uint32), np.arange(few), square)
         return SquareSet(self, which, square)
 
-    def update_slopes(self, moved: RowIndex, steps: Vector) -> None:
+    def update_gradient(self, moved: RowIndex, steps: Vector) -> None:
         """All slopes after the coefficients of some variables moved."""
         add_rows(self.matrix, moved, steps, 0, self.size, _NEVER, self.F)
         self.F[moved] += self.box.ridge[moved] * steps
