@@ -7,8 +7,7 @@
 0.5 exp(-0.1 |x - z|^2) + <x, z>
 """
 
-from maxmargin.kernels.algebra import exp
-from maxmargin.kernels.base import Kernel
+from maxmargin.kernels.base import Kernel, exp
 from maxmargin.kernels.given import FeatureMap, Precomputed, from_function
 from maxmargin.kernels.mercer import MercerReport, mercer_check
 from maxmargin.kernels.strings import EditDistance
