@@ -24,10 +24,10 @@ FEATURES = {
     "decision trees": r"tree",
     "naive Bayes, Laplace smoothing": r"bayes|laplace",
     "lasso, elastic net, L1": r"lasso|elastic|sparse|penalt|\bl1",
-    "many classes at once: Crammer-Singer, softmax": r"crammer|softmax|multiclass|class_intercept|class_balance",
+    "many classes at once: Crammer-Singer, softmax": r"crammer|softmax|multiclass|class_(intercept|balance|equations)",
     "solvers of the lectures": r"lectures",
     "the reference, hard margins": r"reference",
-    "data larger than memory": r"stream|checkpoint|meeting_sources|running_scores|sources\b.*machine",
+    "data larger than memory": r"stream|checkpoint|running_scores|fitting/sources|problems/shared",
     "files and sources of rows": r"^data/|_loops/text",
     "model files, ours and theirs": r"^models/|estimators/files",
     "feature maps": r"^features/|_loops/features",
@@ -40,7 +40,7 @@ FEATURES = {
     "pictures": r"^plot/",
     "notebooks, progress": r"html|notebook|diagram|progress|callback",
     "command line": r"^cli/",
-    "losses": r"^losses/|objective|curves",
+    "losses": r"^losses/|objective|curve",
     "problems and certificates": r"^problems|^certificates",
 }
 SHARED = "shared by all"

@@ -1,18 +1,10 @@
-"""Shared by all tests: a compile cache named after the loops it holds, seeds, and the data beside the checkout."""
+"""Shared by all tests: lanes, the share of the cores that a worker has, seeds, and the data beside the checkout."""
 
-import hashlib
 import os
 import signal
-import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).parent
-
-# A caller's cache entry does not notice an edit of a loop it calls, so the directory is named after all loops together.
-# This must happen before Numba is imported.
-_LOOPS = HERE.parent / "src" / "maxmargin" / "_loops"
-_digest = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(_LOOPS.rglob("*.py")))).hexdigest()[:16]
-os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(tempfile.gettempdir()) / f"maxmargin-loops-{_digest}"))
 os.environ.setdefault("MPLBACKEND", "Agg")
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell makes its background jobs deaf to Ctrl-C
 
@@ -47,10 +39,11 @@ def pytest_configure(config):
 
 
 def pytest_ignore_collect(collection_path, config):
-    """Files are not even imported that `--quick` leaves out."""
-    if config.option.quick and collection_path.match("test_*.py"):
-        return collection_path.relative_to(HERE).as_posix() not in QUICK
-    return None
+    """Files of which no test can be chosen are not even imported."""
+    if not collection_path.match("test_*.py"):
+        return None
+    left_out = config.option.quick and collection_path.relative_to(HERE).as_posix() not in QUICK
+    return left_out or (config.option.markexpr == "alone" and "mark.alone" not in collection_path.read_text()) or None
 
 
 def pytest_collection_modifyitems(config, items):

@@ -19,7 +19,7 @@ from benchmarks.common.ratios import LEVELS, OURS
 from benchmarks.common.worker import first_rows
 from benchmarks.kernel.data import EPSILON, Case
 from benchmarks.kernel.judge import Judge
-from maxmargin.estimators.fitting.weights import kernel_width
+from maxmargin.estimators.kernel.kernel_machine import kernel_width
 
 FIRST_TOL, LAST_TOL = 1e-1, 1e-8
 FAR = 10.0

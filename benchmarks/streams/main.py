@@ -24,11 +24,11 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from maxmargin.certificates.streamed import assess_stream
 from rich.console import Console
 
 import maxmargin
@@ -37,14 +37,13 @@ from benchmarks.common.ratios import Ratio, geometric_mean
 from benchmarks.common.report import RESULTS, Sheet, machine, write
 from benchmarks.streams.tables import EXPANSION, TABLES, batches
 from maxmargin import LinearSVC
+from maxmargin.certificates.assessment import assess_together
 from maxmargin.losses import Hinge
-from maxmargin.problems import History, Intercept, Specification, StreamedProblem
+from maxmargin.problems import History, Intercept, LinearProblem, SharedRows, Specification
 from maxmargin.problems.solution import listening
-from maxmargin.problems.tasks import Pair
-from maxmargin.solvers.streams.block import BlockMinimisation
+from maxmargin.problems.specification import Pair
 from maxmargin.solvers.streams.cached_loops import CachedLoops
-from maxmargin.solvers.streams.selective import SelectiveBlockMinimisation
-from maxmargin.solvers.streams.solver import StreamSolver
+from maxmargin.solvers.streams.trainers import BlockMinimisation, SelectiveBlockMinimisation, StreamSolver
 
 GAP = 1e-3
 PARTS = ("race", "eviction", "expansion")
@@ -143,16 +142,16 @@ class Run(NamedTuple):
 def run(title: str, trainer: StreamSolver, source: Any, limit: float) -> Run:
     """Train, and look at the points kept when the clock has stopped."""
     specification = Specification(Pair(-1, 1), Hinge(), 1.0, Intercept.AUGMENTED)
-    problem = StreamedProblem(source, [specification], None)
+    problem = SharedRows(source, [specification], None).problems[0]
     type(trainer)(tol=GAP, memory=trainer.memory, max_iter=2).solve(problem)  # loads and compiles
     watcher, busy = Watcher(), Busy()
     busy.start()
     with listening(watcher.heard):
-        solution = trainer.solve(problem, watcher)
+        solution = replace(trainer, keeper=watcher).solve(problem)
     busy.over.set()
     busy.join()
     there = next(((kept, gap) for kept in watcher.kept if (gap := _true_gap(problem, kept)) <= GAP), None)
-    last, is_done = solution.assessments[0], solution.status.name == "CONVERGED"
+    last, is_done = solution.assessment, solution.status.name == "CONVERGED"
     end = last.gap / abs(last.primal)
     seconds = there[0].seconds if there else limit if end <= GAP else np.inf  # some get there within a pass
     row = (
@@ -165,12 +164,12 @@ def run(title: str, trainer: StreamSolver, source: Any, limit: float) -> Run:
         f"{busy.total('reader'):.2f}",
         f"{busy.total('trainer'):.2f}",
     )
-    return Run(solution.histories[0], row, seconds, limit)
+    return Run(solution.history, row, seconds, limit)
 
 
-def _true_gap(problem: StreamedProblem, kept: Kept) -> float:
+def _true_gap(problem: LinearProblem, kept: Kept) -> float:
     """The relative gap of a point, from the data."""
-    found = assess_stream(problem, kept.beta, kept.weights, [float(b) for b in kept.bias]).parts[0]
+    found = assess_together([problem], kept.beta, kept.weights, [float(b) for b in kept.bias]).parts[0]
     return found.gap / abs(found.primal)
 
 

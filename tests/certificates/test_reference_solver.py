@@ -42,6 +42,7 @@ TWO_FORMS = [
 
 
 @pytest.mark.parametrize("case", TWO_FORMS[::4], ids=str)
+@pytest.mark.slow
 def test_primal_and_dual_form_reach_the_same_value(case):
     problem = case.problem
     for form in ("primal", "dual"):

@@ -68,6 +68,7 @@ def test_asking_for_help_or_version_imports_no_heavy_package(words):
     assert result.stdout.splitlines()[-1] == "HEAVY"
 
 
+@pytest.mark.slow
 def test_demo_certifies_two_machines_and_draws_them(tmp_path):
     result = maxmargin("demo", cwd=tmp_path)
     assert result.stderr == ""
@@ -80,6 +81,7 @@ def test_demo_certifies_two_machines_and_draws_them(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["maxmargin-demo.png"]
 
 
+@pytest.mark.slow
 def test_demo_without_a_picture_writes_nothing(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     result = RUN.invoke(cli.app, ["demo", "--no-picture"])

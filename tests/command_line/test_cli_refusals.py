@@ -458,7 +458,6 @@ def test_a_full_disk_behind_stdout_is_one_line():
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no SIGINT to one process alone")
-@pytest.mark.alone
 def test_ctrl_c_while_training_says_that_nothing_was_written_and_how_to_go_on(folder):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1500, 30)).round(3)

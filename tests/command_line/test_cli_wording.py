@@ -68,6 +68,7 @@ def test_every_option_named_instead_of_a_parameter_exists():
     assert set(_OPTIONS.values()) <= set(re.findall(r"--[a-zA-Z][\w-]*", listed))
 
 
+@pytest.mark.slow
 def test_every_parameter_that_an_option_gives_is_known_by_its_name():
     """All parameters of `open` and of the machines that have an option of their own name are translated."""
     listed = CliRunner().invoke(app, ["train", "--help"]).output

@@ -54,6 +54,7 @@ LABELS = {
 @pytest.mark.parametrize("memory", [1, 1000, "1MB"])
 @pytest.mark.parametrize("layout", ["CSR", "dense"])
 @pytest.mark.parametrize("kind", LABELS)
+@pytest.mark.slow
 def test_blocks_of_any_size_hold_the_rows_labels_and_weights_that_were_written(kind, layout, memory, rng, tmp_path):
     X, weight = rows(rng), rng.random(210) * (rng.random(210) < 0.8)
     y = LABELS[kind](210, rng)
@@ -241,6 +242,7 @@ print(open(f"{disk}/model", "rb").read() == before)
 """
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_told_with_what_is_needed_and_leaves_no_half_file(tmp_path):
     disk, rows = tmp_path / "disk", tmp_path / "rows.txt"
     disk.mkdir()

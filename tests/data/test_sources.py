@@ -248,6 +248,7 @@ with maxmargin.open(sys.argv[1], label="y", dtype=sys.argv[2], skip_bad_rows=9) 
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.slow
 def test_a_table_is_read_the_same_when_loops_are_interpreted(dtype, tmp_path):
     numbers = [
         "-1.5",
@@ -520,7 +521,7 @@ def test_a_split_puts_each_row_on_one_side_whatever_the_blocks(memory, table, tm
 
 
 def test_a_split_takes_about_its_part_and_depends_on_the_seed_only():
-    from maxmargin.data.sources.split import is_test_row
+    from maxmargin.data.sources.derived import is_test_row
 
     n = 200_000
     for test in (0.01, 0.2, 0.5):
@@ -582,6 +583,7 @@ def test_the_fingerprint_tells_rows_apart_and_not_names(table, tmp_path):
     assert first != fingerprint("e", X, y, memory=1000)
 
 
+@pytest.mark.slow
 def test_temporary_files_go_with_close_with_the_object_and_with_the_process(table, tmp_path):
     source = opened("csv", tmp_path, *table)
     folder = source.path.parent
@@ -605,6 +607,7 @@ def test_temporary_files_go_with_close_with_the_object_and_with_the_process(tabl
     assert not any(Path(path).exists() for path in found.split())
 
 
+@pytest.mark.slow
 def test_temporary_files_of_a_killed_process_go_with_the_next_source_and_those_of_a_living_one_stay(table, tmp_path):
     (tmp_path / "temporary").mkdir()
     program = (
@@ -878,11 +881,12 @@ def test_a_missing_extra_is_named(tmp_path, monkeypatch):
 
 def test_only_one_file_imports_each_optional_package():
     folder = Path(maxmargin.__file__).parent
-    for package, home in (("pyarrow", "data/formats/arrow_files.py"), ("zstandard", "data/formats/compressed.py")):
+    for package, home in (("pyarrow", "data/formats/arrow_files.py"), ("zstandard", "data/formats/file_bytes.py")):
         users = [path for path in folder.rglob("*.py") if re.search(rf"(import|from) {package}\b", path.read_text())]
         assert [str(path.relative_to(folder)) for path in users] == [home]
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_file(tmp_path):
     """Reading ten times as many rows raises the peak of a fresh process by little more than a byte a row."""
     if not Path("/proc/self/status").exists():

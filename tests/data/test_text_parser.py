@@ -208,7 +208,7 @@ def test_a_file_without_rows_is_refused(text, tmp_path):
 
 
 def test_a_file_without_line_ends_is_not_read_into_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr("maxmargin.data.formats.text_file.LONGEST_LINE", 10_000)
+    monkeypatch.setattr("maxmargin.data.formats.file_bytes.LONGEST_LINE", 10_000)
     path = tmp_path / "rows.txt"
     path.write_bytes(b"1 1:2\n" + b"x" * 50_000)
     given_rows = LibsvmInput([path], Reading(np.dtype(np.float32), n_jobs=1), 100)
@@ -310,6 +310,7 @@ FRAGMENTS += [b" "] * 12 + [
 
 @settings(max_examples=300)
 @given(st.lists(st.lists(st.sampled_from(FRAGMENTS), max_size=8), min_size=1, max_size=12), st.integers(1, 3))
+@pytest.mark.slow
 def test_a_line_is_read_exactly_when_the_grammar_allows_it(lines, threads):
     """The loop against a regular expression, on lines put together at random."""
     lines = [b"".join(line) for line in lines]
@@ -453,6 +454,7 @@ def test_a_table_of_doubles_is_read_back_whatever_the_pieces(rows, piece):
     assert found.tobytes() == np.array(rows).tobytes()
 
 
+@pytest.mark.slow
 def test_more_numbers_than_classes_become_a_target(tmp_path, rng):
     """Labels past the limit are kept as numbers; the early ones keep their codes, and all come back exactly."""
     y = rng.normal(size=MOST_LABELS + 5000)

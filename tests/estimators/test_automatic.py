@@ -7,7 +7,7 @@ import pytest
 from scipy.special import expit, xlogy
 
 from maxmargin._loops.coordinate_steps import logistic_step, share
-from maxmargin._loops.streams.steps import _logistic_minimum
+from maxmargin._loops.streams import _logistic_minimum
 from maxmargin.certificates import assess
 from maxmargin.data import ArraySource
 from maxmargin.losses import EpsilonInsensitive, Hinge, SquaredHinge
@@ -15,8 +15,8 @@ from maxmargin.problems import Intercept, LinearProblem, Status, best_intercept
 from maxmargin.solvers import Automatic, DualDescent, Multipliers
 from maxmargin.solvers.linear.automatic import _worth
 from maxmargin.solvers.linear.multipliers import _untouched
+from maxmargin.solvers.linear.newton import RowsInMemory
 from maxmargin.solvers.linear.newton_method import At
-from maxmargin.solvers.linear.newton_rows import RowsInMemory
 
 HINGE = Hinge()
 

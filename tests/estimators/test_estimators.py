@@ -37,6 +37,7 @@ def _checks():
 
 @pytest.mark.filterwarnings("ignore")  # some checks provoke warnings of scikit-learn's own
 @pytest.mark.parametrize("model, check", list(_checks()))
+@pytest.mark.slow
 def test_scikit_learn_conventions(model, check):
     check(model)
 
@@ -268,7 +269,7 @@ def test_concurrent_fits_do_not_disturb_each_other():
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends a POSIX signal to a child process")
-@pytest.mark.alone
+@pytest.mark.slow
 def test_ctrl_c_leaves_a_fitted_and_certified_model():
     program = textwrap.dedent("""
         import os, signal, threading, time

@@ -50,6 +50,7 @@ def _checks():
 
 @pytest.mark.filterwarnings("ignore")  # some checks provoke warnings of scikit-learn's own
 @pytest.mark.parametrize("model, check", list(_checks()))
+@pytest.mark.slow
 def test_scikit_learn_conventions(model, check):
     check(model)
 
@@ -137,6 +138,7 @@ def _softmax_problem(X, y, C, intercept):
 @pytest.mark.parametrize("intercept", INTERCEPTS, ids=words)
 @pytest.mark.parametrize("C", [1e-4, 1.0, 1e6])
 @pytest.mark.parametrize("X, y", [iris, (sparse.csr_matrix(iris[0]), iris[1]), wine], ids=["iris", "CSR", "wine, raw"])
+@pytest.mark.slow
 def test_both_newton_directions_of_softmax_end_with_a_small_gap(monkeypatch, X, y, C, intercept, largest):
     monkeypatch.setattr(softmax_newton, "_MAX_FACTORED", largest)
     problem = _softmax_problem(X, y, C, intercept)

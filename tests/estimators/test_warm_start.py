@@ -64,6 +64,7 @@ def test_a_refit_of_the_same_data_has_nothing_to_do(model, target):
 
 
 @pytest.mark.parametrize("model, target", MODELS, ids=name)
+@pytest.mark.slow
 def test_a_path_needs_fewer_passes_than_separate_fits_and_every_point_is_certified(model, target):
     C = np.geomspace(0.05, 0.2, 8)
     data = Wide if model.solver == "dcd" and target is y else X

@@ -264,6 +264,7 @@ HARD = ["duplicated rows", "constant and zero columns", "tiny", "huge", "more co
 @pytest.mark.parametrize("case", HARD)
 @pytest.mark.parametrize("cv", [k_fold(4), leave_one_out()], ids=["folds", "leave one out"])
 @pytest.mark.parametrize("is_sparse", [False, True], ids=["dense", "sparse"])
+@pytest.mark.slow
 def test_both_fast_routes_stand_hard_data(case, cv, is_sparse, rng):
     X, y = _hard(case, rng)
     gamma = 1.0 / (X.shape[1] * X.var())
@@ -291,6 +292,7 @@ def test_the_fast_route_of_a_regression_predicts_as_plain_refits_do():
     ],
 )
 @pytest.mark.parametrize("cv", [leave_one_out(), model_selection.LeaveOneOut()], ids=["ours", "theirs"])
+@pytest.mark.slow
 def test_leaving_one_out_by_short_solves_equals_leaving_one_out_by_refits(fast, data, cv):
     found = cross_validate(fast, *data, cv=cv)
     slow = cross_validate(clone(fast).set_params(solver="blocks"), *data, cv=cv)
@@ -538,6 +540,7 @@ class NearestMean(ClassifierMixin, BaseEstimator):
         return float(np.mean(self.predict(X) == y))
 
 
+@pytest.mark.slow
 def test_equal_methods_are_told_apart_about_as_often_as_the_level_says(rng):
     """Two columns that are exchangeable make equal methods; a third that is better makes a better one."""
     n_trials, n = 200, 60

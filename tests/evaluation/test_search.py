@@ -44,6 +44,7 @@ CLASSIFICATION = [
 
 
 @pytest.mark.parametrize("machine, data, values", CLASSIFICATION)
+@pytest.mark.slow
 def test_a_search_scores_as_refitting_every_setting_on_every_fold_does(machine, data, values):
     found = grid(machine, *data, **values)
     slow = GridSearchCV(machine, values, cv=k_fold(5), refit=False).fit(*data)
@@ -192,6 +193,7 @@ def test_a_search_refuses_what_it_cannot_do():
         (SVC(kernel="linear", C=0.1, tol=1e-6), tuple(part[:150] for part in _standardised(load_breast_cancer))),
     ],
 )
+@pytest.mark.slow
 def test_leaving_out_one_row_at_a_time_equals_refitting_without_it(machine, data):
     X, y = data
     found = left_out(machine, X, y)

@@ -141,6 +141,7 @@ def test_the_text_of_a_search_says_that_folds_are_correlated():
 
 @pytest.mark.parametrize("machine", [SVC(gamma=0.3), LinearSVC()], ids=str)
 @pytest.mark.parametrize("scoring", ["f1_macro", "balanced_accuracy", make_scorer(f1_score, average="macro")], ids=str)
+@pytest.mark.slow
 def test_scores_that_are_no_means_over_rows_are_of_all_left_out_predictions_together(machine, scoring):
     rows = slice(0, None, 4)
     found = cross_validate(machine, X[rows], y[rows], cv=leave_one_out(), scoring=scoring)

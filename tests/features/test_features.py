@@ -44,6 +44,7 @@ def dense(X):
 @pytest.mark.parametrize("layout", LAYOUTS)
 @settings(deadline=None, max_examples=20)
 @given(X=rows)
+@pytest.mark.slow
 def test_inner_products_of_features_are_the_kernel(phi, layout, X):
     features = phi.transform(LAYOUTS[layout](X))
     K = EQUAL[phi](X)

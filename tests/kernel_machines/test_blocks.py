@@ -188,6 +188,7 @@ def test_one_row_in_a_thousand_is_of_the_other_class(sign):
 
 @pytest.mark.parametrize("sizes", [WHOLE, LEVELS], ids=["whole", "levels"])
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
+@pytest.mark.slow
 def test_the_dual_never_falls(loss, sizes):
     X, f = _rows(300)
     solution = Blocks(tol=TOL, **sizes).solve(_problem(X, f, loss, Gaussian(0.2), C=10.0))

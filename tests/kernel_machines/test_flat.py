@@ -60,6 +60,7 @@ def test_duplicated_rows_and_constant_columns_in_any_scale_converge(scale):
     model.certificate_.verify(X, y)
 
 
+@pytest.mark.slow
 def test_a_budget_of_seconds_is_kept():
     X, f = _overlapping(30_000, 40)
     model = SVC(kernel="linear", C=1e3, max_seconds=1e-3)

@@ -138,6 +138,7 @@ def _hard_data(rng):
     ("solver", "intercept"), [("smo-simple", "free"), ("osuna", "free"), ("osuna", "augmented"), ("dcd", "augmented")]
 )
 @pytest.mark.parametrize("C", [1e-4, 100.0])
+@pytest.mark.slow
 def test_hard_data_are_certified_and_agree_with_the_reference(solver, intercept, data, C, rng):
     X, y = _hard_data(rng)[data]
     weight = np.where(np.arange(len(y)) % 5 == 4, 0.0, 1.0)
@@ -190,6 +191,7 @@ def test_weight_two_is_the_row_twice(solver, rng):
 
 @pytest.mark.parametrize("intercept", INTERCEPTS[1:], ids=name)
 @pytest.mark.parametrize("loss", [*BOXED, Squared()], ids=name)
+@pytest.mark.slow
 def test_a_coordinate_step_is_the_best_of_its_coordinate_and_keeps_the_scores(loss, intercept, rng):
     problem = small_problem(rng, loss, intercept, n=15)
     box = loss.dual_box(problem.costs)

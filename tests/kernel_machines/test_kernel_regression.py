@@ -362,7 +362,7 @@ def test_names_of_solvers_are_refused_where_they_do_not_belong():
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends a POSIX signal to a child process")
-@pytest.mark.alone
+@pytest.mark.slow
 def test_ctrl_c_leaves_a_fitted_and_certified_model():
     program = textwrap.dedent("""
         import os, signal

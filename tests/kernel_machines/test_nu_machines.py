@@ -270,5 +270,6 @@ def _impossible(model):
     [NuSVC(), NuSVC(nu=0.35), NuSVR(), OneClassSVM()], expected_failed_checks=_impossible, xfail_strict=True
 )
 @pytest.mark.filterwarnings("ignore")  # some checks provoke warnings of scikit-learn's own
+@pytest.mark.slow
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)

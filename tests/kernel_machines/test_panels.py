@@ -55,6 +55,7 @@ def _size(kernel, exact):
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)
+@pytest.mark.slow
 def test_values_and_sums_are_those_of_the_kernel(kernel, layout, rng):
     n, m = 700, 300  # more than one batch, more than one panel for wide rows
     A, B = (LAYOUTS[layout](rng.normal(size=(size, 20))) for size in (n, m))

@@ -126,6 +126,7 @@ def test_what_cannot_be_checked_is_refused(kernel, X, message):
         mercer_check(kernel, X)
 
 
+@pytest.mark.slow
 def test_the_code_of_the_theory_page_runs():
     page = Path(__file__).parents[2] / "docs" / "theory" / "kernels.md"
     blocks = page.read_text(encoding="utf-8").split("```python\n")[1:]

@@ -119,6 +119,7 @@ def test_any_cost_ends_with_a_certificate(C, intercept):
 
 @pytest.mark.parametrize("intercept", INTERCEPTS, ids=lambda kind: kind.words)
 @pytest.mark.parametrize("C", [1e-2, 1e4])
+@pytest.mark.slow
 def test_a_penalty_lost_in_rounding_ends_with_what_was_found_and_says_so(C, intercept):
     problem = problem_of(1e6 * IRIS[0], IRIS[1], C, intercept)
     solution = Automatic(1e-4).solve(problem)

@@ -94,6 +94,7 @@ def as_csr(problem):
         if solver.name != "implicit" or isinstance(case.problem.loss, (Hinge, SquaredHinge))
     ],
 )
+@pytest.mark.slow
 def test_primal_solvers_come_within_two_percent_and_their_gap_does_not_lie(solver, case):
     problem = case.problem
     solution = solver.solve(problem)

@@ -125,6 +125,7 @@ def test_no_warning_on_raw_data_at_default_settings():
         assert LinearSVR(loss=loss, C=10.0).fit(X, y).certificate_.status is Status.CONVERGED
 
 
+@pytest.mark.slow
 def test_no_warning_on_real_data_sets(shared_data):
     from sklearn.datasets import load_svmlight_file
 
@@ -180,6 +181,7 @@ def test_rare_features_survive_the_sample(loss, rng):
 
 @pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
 @pytest.mark.parametrize("intercept", [Intercept.FREE, Intercept.AUGMENTED, Intercept.NONE], ids=lambda i: i.words)
+@pytest.mark.slow
 def test_dual_descent_and_newton_agree_on_the_logistic_loss(C, intercept, rng):
     problem = _wide(rng, loss=Logistic(), C=C, intercept=intercept)
     dual, primal = DualDescent(1e-9, 5000).solve(problem), Newton(1e-9).solve(problem)

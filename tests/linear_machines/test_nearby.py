@@ -73,6 +73,7 @@ def test_rows_without_an_entry_are_centred_as_well():
 @pytest.mark.parametrize("C", [1e-2, 1.0, 1e6])
 @pytest.mark.parametrize(("machine", "settings"), MACHINES)
 @pytest.mark.parametrize(("mean", "spread"), FAR)
+@pytest.mark.slow
 def test_fits_converge_and_agree_with_centred_rows(mean, spread, machine, settings, C, stream):
     X, near, scores = table(mean, spread)
     y = targets(machine, scores)

@@ -6,11 +6,10 @@ from numpy.testing import assert_allclose
 from scipy import sparse
 
 from maxmargin.data import ArraySource
-from maxmargin.data.passes import Passes
-from maxmargin.data.row_products import RowProducts
+from maxmargin.data.rows import ArrayRows
 from maxmargin.solvers.common.sampling import long_rows, sampled
 from maxmargin.solvers.linear import newton_directions
-from maxmargin.solvers.linear.newton_directions import Directions
+from maxmargin.solvers.linear.newton_directions import Directions, RowProducts
 
 N, D = 60, 9
 
@@ -44,13 +43,13 @@ def test_all_ways_solve_the_equations(way, scale, layout, n_active, rng):
     gradient = rng.normal(size=D)
     bias_gradient = float(rng.normal()) if scale > 0.0 else 0.0
     expected = np.linalg.solve(_system(X, c, scale), -np.append(gradient, bias_gradient))
-    passes = Passes(ArraySource(layout(X), np.ones(N), np.ones(N)))
+    passes = ArrayRows(ArraySource(layout(X), np.ones(N), np.ones(N)))
     p, t = Directions(passes, scale).solve(c, gradient, bias_gradient, 1e-28)
     assert_allclose(np.append(p, t), expected, rtol=1e-6, atol=1e-8)
 
 
 def test_a_free_intercept_without_curvature_stays(way, rng):
-    passes = Passes(ArraySource(rng.normal(size=(N, D)), np.ones(N), np.ones(N)))
+    passes = ArrayRows(ArraySource(rng.normal(size=(N, D)), np.ones(N), np.ones(N)))
     gradient = rng.normal(size=D)
     p, t = Directions(passes, np.inf).solve(np.zeros(N), gradient, 1e-9, 1e-28)
     assert t == 0.0
@@ -59,7 +58,7 @@ def test_a_free_intercept_without_curvature_stays(way, rng):
 
 def test_products_of_rows_survive_growth_and_forgetting(rng):
     X = sparse.random(N, 40, density=0.2, format="csr", random_state=0)
-    products = RowProducts(Passes(ArraySource(X, np.ones(N), np.ones(N))), capacity=20)
+    products = RowProducts(ArrayRows(ArraySource(X, np.ones(N), np.ones(N))), capacity=20)
     K = (X @ X.T).toarray()
     for _ in range(12):  # 20 rows at most are known at a time: some choices make it forget
         rows = rng.permutation(N)[: rng.integers(1, 18)]

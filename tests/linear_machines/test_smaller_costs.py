@@ -9,8 +9,8 @@ import maxmargin
 from maxmargin import LinearSVC, LinearSVR
 from maxmargin.errors import NotConvergedWarning
 from maxmargin.solvers.linear import newton as newton_module
+from maxmargin.solvers.linear.newton import RowsInMemory
 from maxmargin.solvers.linear.newton_method import NewtonMethod
-from maxmargin.solvers.linear.newton_rows import RowsInMemory
 
 # Every row can be met, and C makes each of them a wall: no row has curvature until it is violated.
 TUBE = {"loss": "squared_epsilon_insensitive", "epsilon": 0.1}
@@ -27,6 +27,7 @@ def met_by_a_line(n=600, d=20, seed=0):
 @pytest.mark.parametrize("seed", [0, 1, 2])
 @pytest.mark.parametrize("C", [1e6, 1e8])
 @pytest.mark.parametrize("stream", [None, "cached-loops"])
+@pytest.mark.slow
 def test_squared_losses_with_huge_costs_converge(stream, C, seed):
     X, z = met_by_a_line(seed=seed)
     for model, y in ((LinearSVC(), np.sign(z)), (LinearSVR(**TUBE), z)):

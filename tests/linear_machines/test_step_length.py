@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from maxmargin.solvers.common.step_length import step_length
+from maxmargin.solvers.linear.newton_method import step_length
 
 
 class Kinks:

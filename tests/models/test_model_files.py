@@ -87,6 +87,7 @@ records = st.dictionaries(
 
 @given(record=records)
 @settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@pytest.mark.slow
 def test_what_is_read_is_what_was_written(tmp_path, record):
     assert same(round_trip(record, tmp_path), record)
 

@@ -27,8 +27,6 @@ from maxmargin import LinearSVC
 from maxmargin.cli import app
 from maxmargin.problems import Status
 
-pytestmark = pytest.mark.alone
-
 FILES, ROWS_A_FILE, FEATURES = 24, 25, 12
 TOL, MEMORY, BLOCK_MEMORY = 1e-3, "12KB", "8KB"
 READING, FITTING, CHECKPOINT, MODEL = "reading", "fitting", "checkpoint", "model"

@@ -393,6 +393,7 @@ def _checks():
 
 @pytest.mark.filterwarnings("ignore")  # some checks provoke warnings of scikit-learn's own
 @pytest.mark.parametrize("model, check", list(_checks()))
+@pytest.mark.slow
 def test_scikit_learn_conventions(model, check):
     check(model)
 

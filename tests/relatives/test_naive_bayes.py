@@ -90,6 +90,7 @@ def _checks():
 
 @pytest.mark.filterwarnings("ignore")  # some checks provoke warnings of scikit-learn's own
 @pytest.mark.parametrize("model, check", list(_checks()))
+@pytest.mark.slow
 def test_scikit_learn_conventions(model, check):
     check(model)
 
@@ -313,6 +314,7 @@ def test_features_in_other_units_give_the_same_classes():
 
 
 @pytest.mark.parametrize("model", MODELS, ids=str)
+@pytest.mark.slow
 def test_ten_thousand_factors_do_not_underflow(model):
     rng = np.random.default_rng(4)
     y = np.arange(40) % 2

@@ -33,6 +33,7 @@ def _checks():
 
 @pytest.mark.filterwarnings("ignore")  # some checks provoke warnings of scikit-learn's own
 @pytest.mark.parametrize("model, check", list(_checks()))
+@pytest.mark.slow
 def test_scikit_learn_conventions(model, check):
     check(model)
 
@@ -118,6 +119,7 @@ WEIGHTS = {
 @pytest.mark.parametrize("weights", WEIGHTS)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("criterion", CRITERIA)
+@pytest.mark.slow
 def test_every_split_is_the_best_that_a_naive_search_finds(criterion, kind, weights, rng):
     X, y = problem(rng, kind)
     w = WEIGHTS[weights](rng, len(y))
@@ -154,6 +156,7 @@ def same_tree(first, second, exact=True):
 
 @pytest.mark.parametrize("options", [{}, {"max_features": 2, "random_state": 3}, {"splitter": "random"}], ids=str)
 @pytest.mark.parametrize("criterion", CRITERIA)
+@pytest.mark.slow
 def test_blocks_and_columns_and_any_number_of_threads_give_the_same_tree(criterion, options, rng, monkeypatch):
     X = np.round(rng.normal(size=(5000, 5)), 1)
     X[:, 1] = rng.normal(size=5000)
@@ -270,6 +273,7 @@ def test_layout_and_precision_of_the_rows_do_not_change_the_tree(criterion, rng)
         assert_array_equal(other.decision_path(rows).toarray(), base.decision_path(X).toarray())
 
 
+@pytest.mark.slow
 def test_a_column_with_more_distinct_values_than_a_short_code_holds_is_split_exactly(rng):
     X = rng.permutation(70_000).astype(float)[:, np.newaxis] * 0.1
     y = (X[:, 0] > 4321.05).astype(int)

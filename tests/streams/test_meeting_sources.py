@@ -7,7 +7,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.preprocessing import StandardScaler
@@ -32,7 +32,7 @@ from maxmargin import (
 )
 from maxmargin.data import ArraySource, Block
 from maxmargin.errors import DataError, ModelFileError, ParameterError
-from maxmargin.estimators.fitting.running_scores import RunningAccuracy, RunningRSquared
+from maxmargin.estimators.fitting.sources import RunningAccuracy, RunningRSquared
 
 CLASSIFIERS = {
     "LinearSVC": LinearSVC(),
@@ -152,6 +152,7 @@ ALL_MAPS = [
 
 @pytest.mark.parametrize("stream", [None, "cached-loops"])
 @pytest.mark.parametrize("feature_map", ALL_MAPS, ids=lambda one: type(one).__name__)
+@pytest.mark.slow
 def test_a_model_keeps_the_map_of_its_training_also_in_its_file(feature_map, stream, tmp_path):
     X, y, _ = table(3)
     with opened(X, y, "dense") as source:
@@ -367,3 +368,13 @@ def test_running_scores_of_no_row_and_of_equal_labels():
         score = RunningRSquared()
         score.add(found, equal, np.ones(3))
         assert score.value == value == r2_score(equal, found)
+
+
+@pytest.mark.parametrize("kind", [LinearSVC, LogisticRegression, LinearSVR])
+def test_a_source_that_is_trained_on_as_arrays_keeps_its_weights(kind):
+    rng = np.random.default_rng(0)
+    X, weight = rng.normal(size=(60, 3)), rng.uniform(0.0, 3.0, 60)
+    y = np.where(X[:, 0] + rng.normal(size=60) > 0.0, 1, -1)
+    found, expected = kind().fit(maxmargin.open([(X, y, weight)])), kind().fit(X, y, weight)
+    assert_allclose(found.coef_, expected.coef_, rtol=1e-4)
+    assert_array_equal(found.certificate_.claim.sample_weight, weight)

@@ -10,17 +10,16 @@ from scipy import sparse
 import maxmargin
 from maxmargin import LinearSVC, LinearSVR, LogisticRegression, Status
 from maxmargin.data import ArraySource
-from maxmargin.data.passes import Passes
+from maxmargin.data.rows import ArrayRows
 from maxmargin.errors import NotConvergedWarning
 from maxmargin.estimators.fitting import checkpoints
 from maxmargin.losses import EpsilonInsensitive, Hinge, Logistic, SquaredEpsilonInsensitive, SquaredHinge
 from maxmargin.solvers.streams import newton as stream_newton
 from maxmargin.solvers.streams import training as stream_training
 from maxmargin.solvers.streams.cached_loops import CachedLoops
-from maxmargin.solvers.streams.kept import Model
 from maxmargin.solvers.streams.newton import NewtonSteps
-from maxmargin.solvers.streams.pace import Pace
-from maxmargin.solvers.streams.passes import PassQuestion, PassSums
+from maxmargin.solvers.streams.newton_passes import NearKinkModel, PassQuestion, PassSums
+from maxmargin.solvers.streams.state import ProgressRate
 
 LOSSES = (Hinge(), SquaredHinge(), Logistic(), EpsilonInsensitive(0.2), SquaredEpsilonInsensitive(0.2))
 
@@ -69,6 +68,7 @@ def streamed(model, batch, **settings):
 
 @pytest.mark.parametrize("C", [1e-4, 1.0, 1e4])
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.slow
 def test_a_fit_from_blocks_ends_at_the_optimum_of_arrays_whatever_c_is(name, C):
     X, y, weight = hard_case(name)
     optimum = LinearSVC(loss="hinge", C=C, tol=1e-8).fit(X, y, sample_weight=weight).certificate_
@@ -80,6 +80,7 @@ def test_a_fit_from_blocks_ends_at_the_optimum_of_arrays_whatever_c_is(name, C):
 
 
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.slow
 def test_a_fit_that_keeps_few_rows_ends_as_well(name, monkeypatch):
     monkeypatch.setattr(stream_newton, "_SMALL", 0)
     X, y, weight = hard_case(name)
@@ -147,7 +148,7 @@ def test_sums_over_blocks_are_those_over_all_rows(loss, layout):
     def sums(rows):
         found = PassSums.of(5, len(further))
         for part in rows:
-            passes = Passes(ArraySource(layout(X[part]), y[part], C[part]))
+            passes = ArrayRows(ArraySource(layout(X[part]), y[part], C[part]))
             found.add(passes, y[part], C[part], beta[part].copy(), loss.curve, asked)
         return found
 
@@ -167,7 +168,7 @@ def test_sums_over_blocks_are_those_over_all_rows(loss, layout):
 
 def sums_at(X, y, C, beta, loss, asked):
     found = PassSums.of(X.shape[1], len(asked.further))
-    found.add(Passes(ArraySource(X, y, C)), y, C, beta.copy(), loss.curve, asked)
+    found.add(ArrayRows(ArraySource(X, y, C)), y, C, beta.copy(), loss.curve, asked)
     return found
 
 
@@ -176,7 +177,7 @@ def test_centres_that_move_are_the_slopes_and_a_last_question_does_nothing_else(
     C, beta = np.ones(240), 0.5 * y.astype(np.float64)
     asked = PassQuestion(np.ones(8), 0.0, 3.0, moved_from=1.0, is_last=True)
     found = PassSums.of(8, 0)
-    found.add(Passes(ArraySource(X, y, C)), y.astype(np.float64), C, beta, Hinge().curve, asked)
+    found.add(ArrayRows(ArraySource(X, y, C)), y.astype(np.float64), C, beta, Hinge().curve, asked)
     share = np.clip(0.5 + 1.0 - y * (X @ np.ones(8)), 0.0, 1.0)
     assert_allclose(beta, y * share, atol=1e-12)
     assert found.n_active == 0
@@ -196,7 +197,9 @@ def test_where_all_rows_are_kept_few_steps_end_where_the_gradient_vanishes(loss,
         seen = sums_at(X, y, C, beta, loss, PassQuestion(w, b, 2.0, share=1.0))
         assert not seen.H.any()
         slope = b * stiff - seen.surplus if has_intercept else 0.0
-        p, t = Model(seen.H, seen.edge, stiff, w - seen.combination, slope, has_intercept).minimum(seen.kept, curve)
+        p, t = NearKinkModel(seen.H, seen.edge, stiff, w - seen.combination, slope, has_intercept).minimum(
+            seen.near, curve
+        )
         w, b = w + p, b + t
     after = sums_at(X, y, C, beta, loss, PassQuestion(w, b, 2.0))
     assert_allclose(after.combination, w, rtol=1e-6, atol=1e-6)
@@ -209,14 +212,14 @@ def test_rows_kept_are_those_nearest_to_their_kinks_and_leave_the_sums():
     beta, w = 0.5 * y, rng.normal(size=5)
     whole = sums_at(X, y, C, beta, Hinge(), PassQuestion(w, 0.1, 0.3))
     parts = sums_at(X, y, C, beta, Hinge(), PassQuestion(w, 0.1, 0.3, share=0.2))
-    (kept,) = parts.kept
+    (kept,) = parts.near
     assert len(kept.y) == 18
     share = 0.5 + 0.3 * (1.0 - y * (X @ w + 0.1))
     apart = np.minimum(np.abs(share), np.abs(share - 1.0))
     assert_allclose(np.sort(kept.f), np.sort((X @ w + 0.1)[np.argsort(apart)[:18]]))
     curvature = 0.3 * ((0.5 + 0.3 * (1.0 - kept.y * kept.f) > 0.0) & (0.5 + 0.3 * (1.0 - kept.y * kept.f) < 1.0))
     assert_allclose(parts.H + kept.X.T @ (curvature[:, None] * kept.X), whole.H, atol=1e-12)
-    assert parts.corner + parts.kept_corner == pytest.approx(whole.corner)
+    assert parts.corner + parts.near_corner == pytest.approx(whole.corner)
     assert parts.n_active == whole.n_active
 
 
@@ -249,6 +252,7 @@ def test_a_training_killed_between_newton_steps_goes_on_with_them(tmp_path, monk
     assert resumed.primal == pytest.approx(whole.primal, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_a_budget_spent_between_newton_steps_leaves_a_gap_that_is_no_larger_than_before(monkeypatch):
     monkeypatch.setattr(stream_newton, "_SMALL", 0)
     X, y = hard_case("scales from 1e-6 to 1e6")[:2]
@@ -295,12 +299,12 @@ def test_a_certificate_that_forms_the_weights_anew_in_their_place_has_the_same_n
 
 
 def test_what_falls_by_a_tenth_a_round_is_not_hopeless_and_what_rests_is():
-    falling, resting, kept = Pace(), Pace(), Pace()
+    falling, resting, kept = ProgressRate(), ProgressRate(), ProgressRate()
     assert not any(falling.is_hopeless(1e4 * 0.8**k, is_read=True) for k in range(40))
     seen = [resting.is_hopeless(1e4, is_read=True) for _ in range(8)]
     assert seen == [False] * 6 + [True] * 2
     assert not any(kept.is_hopeless(1e4, is_read=False) for _ in range(40))
-    assert not Pace().is_hopeless(1.0, is_read=True)
+    assert not ProgressRate().is_hopeless(1.0, is_read=True)
 
 
 @pytest.mark.parametrize("max_iter", [7, 8, 9, 12])
@@ -308,7 +312,9 @@ def test_a_budget_that_ends_where_steps_begin_leaves_what_the_rounds_had_found(m
     """Steps begin with a look at zero, which is no answer."""
     X, y = noisy(4000, 20)
     rounds = []
-    monkeypatch.setattr(Pace, "is_hopeless", lambda self, times, is_read: rounds.append(times) or len(rounds) == 6)
+    monkeypatch.setattr(
+        ProgressRate, "is_hopeless", lambda self, times, is_read: rounds.append(times) or len(rounds) == 6
+    )
     model = LinearSVC(loss="hinge", C=0.1, tol=1e-9, stream="cached-loops", memory=X.nbytes // 10, max_iter=max_iter)
     with pytest.warns(NotConvergedWarning):
         model.fit(ArraySource(X, y, np.ones(len(y))))
@@ -351,6 +357,7 @@ def test_steps_that_get_stuck_go_on_and_what_they_found_is_kept(n_stuck, monkeyp
         (186, 1e4, "cached-loops"),
     ],
 )
+@pytest.mark.slow
 def test_raw_columns_with_a_huge_c_are_solved(shared_data, sample, C, stream):
     with np.load(shared_data / "covtype.npz") as stored:
         X, y = stored["X"], stored["y"]
@@ -359,6 +366,7 @@ def test_raw_columns_with_a_huge_c_are_solved(shared_data, sample, C, stream):
     assert model.fit(X[chosen], y[chosen]).certificate_.status is Status.CONVERGED
 
 
+@pytest.mark.slow
 def test_a_budget_before_the_first_answer_keeps_the_multipliers():
     X, y = noisy(n=600)
     X = X * np.logspace(-2.0, 2.0, 8)

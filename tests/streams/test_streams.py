@@ -12,7 +12,7 @@ from scipy import sparse
 import maxmargin
 from maxmargin import LinearSVC, LinearSVR, LogisticRegression, Status, evaluate, load
 from maxmargin._loops.rows import DenseRows
-from maxmargin._loops.streams.steps import screen_rows
+from maxmargin._loops.streams import screen_rows
 from maxmargin.data import ArraySource, Block
 from maxmargin.errors import (
     CertificateError,
@@ -24,11 +24,10 @@ from maxmargin.errors import (
 )
 from maxmargin.losses import Hinge, Squared
 from maxmargin.problems import Intercept, Pair, SharedRows, Specification
-from maxmargin.solvers.streams.block import BlockMinimisation
 from maxmargin.solvers.streams.cache import RowCache, State
 from maxmargin.solvers.streams.cached_loops import CachedLoops
-from maxmargin.solvers.streams.point import StreamedPoint, new_sweep
-from maxmargin.solvers.streams.selective import SelectiveBlockMinimisation
+from maxmargin.solvers.streams.state import StreamedPoint, new_sweep
+from maxmargin.solvers.streams.trainers import BlockMinimisation, SelectiveBlockMinimisation
 
 ROUNDING = 1e-12  # a trainer may end at the optimum to the last digit
 STREAMS = ("block", "selective-block", "cached-loops")
@@ -102,6 +101,7 @@ def test_every_trainer_reaches_the_optimum_of_the_fit_in_memory_with_a_tenth_of_
 
 @pytest.mark.parametrize("loss", ["epsilon_insensitive", "squared_epsilon_insensitive"])
 @pytest.mark.parametrize("stream", STREAMS)
+@pytest.mark.slow
 def test_every_trainer_reaches_the_optimum_of_regression(stream, loss):
     X, _ = table()
     y = X[:, 0] - 2.0 * X[:, 1] + 3.0 + 0.3 * np.random.default_rng(1).normal(size=len(X))
@@ -114,6 +114,7 @@ def test_every_trainer_reaches_the_optimum_of_regression(stream, loss):
 
 
 @pytest.mark.parametrize("stream", STREAMS)
+@pytest.mark.slow
 def test_sparse_rows_of_uneven_length_in_single_precision_give_the_optimum(stream):
     X, y = table(n=300, d=40)
     rng = np.random.default_rng(2)
@@ -131,6 +132,7 @@ def test_sparse_rows_of_uneven_length_in_single_precision_give_the_optimum(strea
 
 @pytest.mark.parametrize("block_rows", [1, 7, 400])
 @pytest.mark.parametrize("stream", STREAMS)
+@pytest.mark.slow
 def test_blocks_of_any_size_give_the_same_model(stream, block_rows):
     X, y = table(n=200, d=5)
     model = LinearSVC(C=0.1, tol=1e-6, stream=stream, memory=2 * a_tenth(X)).fit(
@@ -213,6 +215,7 @@ def test_hard_tables_end_at_the_optimum(stream, case):
 
 
 @pytest.mark.parametrize("stream", STREAMS)
+@pytest.mark.slow
 def test_buffers_that_are_overwritten_change_nothing(stream):
     X, y = table(n=200, d=5)
     fits = [
@@ -233,6 +236,7 @@ def test_rows_that_all_fit_are_read_once_and_for_the_check(stream):
 
 
 @pytest.mark.parametrize("stream", STREAMS)
+@pytest.mark.slow
 def test_arrays_are_a_source_for_a_trainer_by_its_name(stream):
     X, y = table(n=150, d=4)
     model = LinearSVC(C=0.1, tol=1e-5, stream=stream, memory=10_000).fit(X, y, sample_weight=np.full(150, 2.0))
@@ -243,6 +247,7 @@ def test_arrays_are_a_source_for_a_trainer_by_its_name(stream):
 
 
 @pytest.mark.parametrize("stream", STREAMS)
+@pytest.mark.slow
 def test_a_file_is_trained_on_and_certified(stream, tmp_path):
     X, y = table(n=300, d=6)
     X = X.astype(np.float32)
@@ -499,6 +504,7 @@ def test_logistic_regression_of_a_source_is_for_two_classes_and_the_l2_penalty()
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 5])
 @pytest.mark.parametrize("stream", STREAMS)
+@pytest.mark.slow
 def test_any_number_of_threads_reaches_the_optimum_of_each_class(stream, n_jobs):
     X, _ = table(n=300, d=6)
     y = np.digitize(X[:, 0] + X[:, 1], [-0.5, 0.6, 1.5])
@@ -525,6 +531,7 @@ def test_rows_sorted_by_class_take_few_passes(stream):
 
 
 @pytest.mark.parametrize("stream", STREAMS)
+@pytest.mark.slow
 def test_a_fit_goes_on_from_its_checkpoint(stream, tmp_path):
     X, y = table(n=600, d=10)
     settings = {"C": 0.1, "loss": "hinge", "stream": stream, "memory": 2 * a_tenth(X), "checkpoint": tmp_path}

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 from collections.abc import Callable
+from functools import cache
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
@@ -43,7 +47,27 @@ def search_loop(function: Function) -> Function:
 
 
 def _compiled(function: Function, **options: Any) -> Function:
+    config: Any = numba.config
+    given = config.CACHE_DIR
+    config.CACHE_DIR = str(_cache_directory(given))  # Numba asks for it when it decorates
     try:
         return cast(Function, numba.njit(cache=True, **options)(function))
     except RuntimeError:
         return cast(Function, numba.njit(**options)(function))
+    finally:
+        config.CACHE_DIR = given
+
+
+@cache
+def _cache_directory(given: str) -> Path:
+    """Where compiled code is kept: in a directory named after the source of all loops.
+
+    Numba looks whether the file of a loop has changed, but not those of the loops that it calls, and it cannot read a
+    directory that names a record which is no longer there. So code of another version is never looked at.
+    """
+    home = Path(__file__).parent
+    digest = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(home.rglob("*.py")))).hexdigest()[:16]
+    beside = home / "__pycache__"
+    is_ours = beside.is_dir() and os.access(beside, os.W_OK)
+    base = Path(given) if given else beside if is_ours else Path.home() / ".cache" / "maxmargin"
+    return base / f"loops-{digest}"

@@ -1,7 +1,7 @@
 """Passes over all rows: scores, combinations of rows, lengths, and weighted products of sparse columns.
 
 Sums run in double precision whatever the data are. Each loop works on rows `first` to `last - 1`, so that threads can
-share a pass; `data.passes` drives them.
+share a pass; `data.rows` drives them.
 """
 
 from __future__ import annotations

@@ -199,7 +199,7 @@ class Together(NamedTuple):
 def combine_together(shared: SharedRows, beta: Matrix, out: Matrix, buffers: Any = None) -> None:
     """Put sum_i beta_i x_i of every sub-problem into `out`, as a certificate reports it."""
     from maxmargin._loops.passes import careful_combination_loop
-    from maxmargin.data.loop_rows import loop_rows  # the compiler is loaded when it is needed
+    from maxmargin.data.rows import loop_rows  # the compiler is loaded when it is needed
 
     out[:] = 0.0
     missed = _missed(out)
@@ -271,7 +271,7 @@ class _Gathering:
     def add(self, block: SharedBlock, sums: tuple[Vector, NDArray[np.floating]] | None) -> None:
         """The rows of one block; `sums` are those of beta_i x_i and what they miss, where they are asked for."""
         from maxmargin._loops.passes import careful_combination_loop, careful_scores_loop, squares_loop
-        from maxmargin.data.loop_rows import loop_rows  # the compiler is loaded when it is needed
+        from maxmargin.data.rows import loop_rows  # the compiler is loaded when it is needed
 
         rows, beta, n = loop_rows(rows_of(block.X)), self.beta[block.span], len(block.cost)
         scores, squares = np.empty(n), np.empty(n)

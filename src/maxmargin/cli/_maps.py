@@ -96,7 +96,7 @@ def check_letters(
     carried: CarriedMap | None, files: Sequence[Path], form: str | None, *, of_model: bool = False
 ) -> None:
     """Refuse rows of numbers for a map of letters, which an option names or a model carries, by the files' format."""
-    from maxmargin.data.formats import format_by_ending
+    from maxmargin.data.formats.inputs import format_by_ending
 
     if carried is None or not carried.takes_letters:
         return

@@ -44,7 +44,7 @@ def convert(
     if sort:
         if len(sources) != 1 or to not in (None, "libsvm"):
             raise ParameterError("--sort repairs one file of LIBSVM text: maxmargin convert --sort a.txt b.txt")
-        from maxmargin.data.formats.compressed import compressing
+        from maxmargin.data.formats.file_bytes import compressing
         from maxmargin.data.formats.writing import sorted_lines
 
         with replacing(target) as file, compressing(file, target.suffix.lower()) as text:
@@ -67,8 +67,8 @@ def convert(
 
 def _format_of(target: Path, to: str | None) -> str:
     """The format asked for, by its name or by that of the new file, which must not belie what is in it."""
-    from maxmargin.data.formats import FORMATS, format_by_ending
-    from maxmargin.data.formats.compressed import ENDINGS
+    from maxmargin.data.formats.file_bytes import ENDINGS
+    from maxmargin.data.formats.inputs import FORMATS, format_by_ending
     from maxmargin.data.formats.writing import TEXTS
 
     ending = target.suffix.lower()

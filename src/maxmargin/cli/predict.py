@@ -72,7 +72,7 @@ class _Judge:
     def __init__(self, model: Any, source: Any):
         from sklearn.base import OutlierMixin
 
-        from maxmargin.estimators.fitting.running_scores import RunningAccuracy, RunningRSquared
+        from maxmargin.estimators.fitting.sources import RunningAccuracy, RunningRSquared
 
         self.has_labels = source.has_labels
         classifies = hasattr(model, "classes_") or isinstance(model, OutlierMixin)

@@ -10,7 +10,7 @@ from maxmargin.data.arrays import (
     squared_norms,
     take_rows,
 )
-from maxmargin.data.source import Block, Source
+from maxmargin.data.source import Block, Source, is_source
 from maxmargin.data.sources.pulled import PulledSource
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "as_rows",
     "as_vectors",
     "count_rows",
+    "is_source",
     "long_sum",
     "squared_norms",
     "take_rows",

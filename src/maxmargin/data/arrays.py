@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _CHUNK_VALUES = 1 << 22  # doubles in a temporary copy of some rows: 32 MB
 _CHUNK_ROWS = 2048
+_LOOKED_AT = 1 << 20  # entries, in search of one that is not finite
 _BLOCK_BYTES = 8 << 20  # of the block in double precision: fits the outer caches, amortises the Python around it
 
 
@@ -120,6 +121,45 @@ def squared_norms(X: Rows, centre: Vector | None = None) -> Vector:
     return norms
 
 
+class NotFinite(NamedTuple):
+    """The first entry that is NaN or infinite, and how many there are."""
+
+    row: int
+    column: int
+    value: float
+    n_such: int
+
+
+def first_not_finite(X: Rows) -> NotFinite | None:
+    """The first entry of dense or CSR rows that is NaN or infinite; None where all are numbers.
+
+    The sum of all entries is finite only if they are, up to overflow; so only rows that are suspicious are looked at
+    entry by entry, a block at a time.
+    """
+    values = X.data if sparse.issparse(X) else X
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(np.sum(values)):
+            return None
+    count, first = 0, None
+    step = max(1, _LOOKED_AT // max(1, int(np.prod(values.shape[1:]))))
+    for top in range(0, len(values), step):
+        found = np.argwhere(~np.isfinite(values[top : top + step]))
+        count += len(found)
+        if first is None and len(found):
+            first = (top + int(found[0, 0]), *found[0, 1:].tolist())
+    if first is None:
+        return None
+    row, column = place_of_entry(X, first[0]) if sparse.issparse(X) else first
+    return NotFinite(row, column, values[first], count)
+
+
+def place_of_entry(X: Rows, entry: int) -> tuple[int, int]:
+    """Row and column of entry number `entry`: of those stored where rows are CSR, of all where they are dense."""
+    if not sparse.issparse(X):
+        return divmod(entry, int(X.shape[1]))
+    return int(np.searchsorted(X.indptr, entry, side="right")) - 1, int(X.indices[entry])
+
+
 @dataclass(frozen=True)
 class ArraySource:
     """Rows of X, or those named by `rows`, with a target and a weight each.
@@ -168,7 +208,7 @@ class ArraySource:
     @cached_property
     def loop_rows(self) -> DenseRows | CSRRows:
         """The used rows as compiled loops take them; where that needs a copy there is one for all of them."""
-        from maxmargin.data.loop_rows import loop_rows  # the compiler is loaded by the first fit, not by an import
+        from maxmargin.data.rows import loop_rows  # the compiler is loaded by the first fit, not by an import
 
         return loop_rows(self.take(slice(None)))
 

@@ -12,11 +12,17 @@ from typing import Any
 import numpy as np
 
 from maxmargin.data.byte_sizes import byte_count
-from maxmargin.data.formats import FORMATS, format_by_ending
 from maxmargin.data.formats.array_files import ArrayFileInput
 from maxmargin.data.formats.arrow_files import ArrowInput
-from maxmargin.data.formats.batches import check_bytes
-from maxmargin.data.formats.inputs import Input, IterableInput, Reading, ReadProgress
+from maxmargin.data.formats.inputs import (
+    FORMATS,
+    Input,
+    IterableInput,
+    Reading,
+    ReadProgress,
+    check_bytes,
+    format_by_ending,
+)
 from maxmargin.data.sources.block_files import BlockFileSource, FileSource
 from maxmargin.data.sources.plain_arrays import ArrayFileSource, plain_matrices
 from maxmargin.data.sources.pulled import PulledSource

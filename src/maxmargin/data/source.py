@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeGuard
 
 from maxmargin._types import Rows, Vector
 
@@ -52,3 +52,8 @@ class Source(Protocol):
 def blocks(source: Source) -> Iterator[Block]:
     """One pass over the data, in order."""
     return (source.block(k) for k in range(source.n_blocks))
+
+
+def is_source(data: Any) -> TypeGuard[Any]:
+    """Whether data come in blocks, and not as an array. Their number is not asked for: a file would be read to tell."""
+    return hasattr(type(data), "block") and (hasattr(type(data), "n_blocks") or hasattr(data, "n_blocks"))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from maxmargin.estimators.kernel.nu_machines import OneClassSVM as OneClassSVM
     from maxmargin.estimators.kernel.svc import SVC as SVC
     from maxmargin.estimators.kernel.svr import SVR as SVR
-    from maxmargin.estimators.linear.elastic_net import ElasticNet as ElasticNet
+    from maxmargin.estimators.linear.lasso import ElasticNet as ElasticNet
     from maxmargin.estimators.linear.lasso import Lasso as Lasso
     from maxmargin.estimators.linear.lasso import LassoCV as LassoCV
     from maxmargin.estimators.linear.lasso_paths import lasso_path as lasso_path
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from maxmargin.estimators.linear.linear_svc import LinearSVC as LinearSVC
     from maxmargin.estimators.linear.linear_svr import LinearSVR as LinearSVR
     from maxmargin.estimators.linear.logistic_regression import LogisticRegression as LogisticRegression
+    from maxmargin.estimators.linear.logistic_regression import SoftmaxRegression as SoftmaxRegression
     from maxmargin.estimators.linear.ridge import Ridge as Ridge
     from maxmargin.estimators.linear.ridge import ridge_path as ridge_path
-    from maxmargin.estimators.linear.softmax_regression import SoftmaxRegression as SoftmaxRegression
     from maxmargin.estimators.trees.decision_trees import DecisionTreeClassifier as DecisionTreeClassifier
     from maxmargin.estimators.trees.decision_trees import DecisionTreeRegressor as DecisionTreeRegressor
 
@@ -42,7 +42,7 @@ _FILES = {
     "DecisionTreeClassifier": "trees.decision_trees",
     "DecisionTreeRegressor": "trees.decision_trees",
     "GaussianNB": "bayes.gaussian_nb",
-    "ElasticNet": "linear.elastic_net",
+    "ElasticNet": "linear.lasso",
     "KernelRegression": "kernel.kernel_regression",
     "Lasso": "linear.lasso",
     "LassoCV": "linear.lasso",
@@ -55,7 +55,7 @@ _FILES = {
     "NuSVR": "kernel.nu_machines",
     "OneClassSVM": "kernel.nu_machines",
     "Ridge": "linear.ridge",
-    "SoftmaxRegression": "linear.softmax_regression",
+    "SoftmaxRegression": "linear.logistic_regression",
     "lasso_path": "linear.lasso_paths",
     "load": "files.saving",
     "ridge_path": "linear.ridge",

@@ -19,7 +19,7 @@ from maxmargin.backends.scratch import reusing
 from maxmargin.backends.threads import one_blas_thread, run_apart, thread_count
 from maxmargin.data import count_rows
 from maxmargin.estimators.fitting.parameters import check_cost, check_intercept, check_positive
-from maxmargin.estimators.fitting.weights import present_classes
+from maxmargin.estimators.fitting.validation import present_classes
 from maxmargin.estimators.kernel.kernel_classifier import tasks_of
 from maxmargin.estimators.kernel.svc import SVC
 from maxmargin.estimators.kernel.svr import SVR

@@ -29,7 +29,7 @@ from maxmargin._types import Labels, Matrix, RowIndex, Rows, Vector
 from maxmargin.backends.threads import one_blas_thread, run_apart, thread_count
 from maxmargin.errors import DataError, ParameterError
 from maxmargin.estimators.fitting.parameters import check_cost, check_intercept, check_positive
-from maxmargin.estimators.fitting.weights import Factors, present_classes
+from maxmargin.estimators.fitting.validation import Factors, present_classes
 from maxmargin.estimators.kernel.kernel_classifier import tasks_of
 from maxmargin.estimators.kernel.svc import SVC
 from maxmargin.estimators.kernel.svr import SVR
@@ -47,6 +47,7 @@ from maxmargin.evaluate.stored_kernels import (
 from maxmargin.evaluate.tables import ShownAsTable, Table, number
 from maxmargin.losses import Hinge, Loss
 from maxmargin.problems import Pair, Regression, Specification
+from maxmargin.solvers.kernel.dual import Variables
 
 _BATCH = 32  # support rows that are left out by one job
 _STEPS, _STEPS_A_ROW = 20_000, 20  # for one row left out, after which a plain fit is quicker
@@ -276,13 +277,13 @@ class LeavingOut:
 
         Then it is the middle of an interval, and any row may be what ends the interval.
         """
-        variables = self._driver.variables
+        variables = Variables.of(self.problem)
         is_told = not variables.is_free or variables.tells_intercept(answer.beta)
         return np.asarray((answer.beta != 0.0) | (not is_told))
 
     def _own_scores(self, bias: float) -> Vector:
         """Scores of the rows of the problem; those of the driver know of an intercept that is not free."""
-        return self._driver.engine.scores() + (bias if self._driver.variables.is_free else 0.0)
+        return self._driver.engine.scores() + (bias if self._driver.engine.is_free else 0.0)
 
     def _ticked(self, scores: Vector) -> Vector:
         self.tick(len(scores))

@@ -94,7 +94,7 @@ class RandomFourier(ParametricMap):
     def transform(self, X: Rows) -> NDArray[Any]:
         """Features of the rows of X, dense or CSR: a dense array of the precision of X."""
         from maxmargin._loops.features import cosines  # compiled code is loaded when it is needed
-        from maxmargin.data.loop_rows import loop_rows
+        from maxmargin.data.rows import loop_rows
 
         rows = as_vector_rows(X)
         n_rows, d = rows.shape

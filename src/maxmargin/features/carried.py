@@ -16,8 +16,7 @@ from scipy import sparse
 
 from maxmargin._types import Rows
 from maxmargin.data.arrays import as_vectors, with_columns
-from maxmargin.data.sources.mapped import MappedSource
-from maxmargin.data.sources.pulled import DerivedSource
+from maxmargin.data.sources.derived import DerivedSource, MappedSource
 from maxmargin.errors import DataError, ParameterError
 from maxmargin.features.base import ParametricMap
 

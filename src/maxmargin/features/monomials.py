@@ -227,7 +227,7 @@ def _dense(X: Rows, series: Sequence[float], n_features: int) -> Rows:
 
 def _sparse(X: Rows, series: Sequence[float], n_features: int) -> Rows:
     from maxmargin._loops.features.monomials import write_sparse_monomials  # compiled code is loaded when it is needed
-    from maxmargin.data.loop_rows import loop_rows
+    from maxmargin.data.rows import loop_rows
 
     lengths = np.diff(X.indptr).astype(np.int64)
     rows: Any = loop_rows(X)

@@ -124,7 +124,7 @@ def _carefully(A: Rows, B: Rows, gamma: float) -> KernelMatrix:
 def _measure(A: Rows, B: Rows, distances: KernelMatrix, *, square: bool, limit: float) -> None:
     """Replace distances up to `limit` by the sum of (a_k - b_k)^2 or, without `square`, of |a_k - b_k|."""
     from maxmargin._loops.kernel.distances import dense_distances, sparse_distances  # loaded when needed
-    from maxmargin.data.loop_rows import loop_rows
+    from maxmargin.data.rows import loop_rows
 
     fill: Any = dense_distances
     if sparse.issparse(A) or sparse.issparse(B):

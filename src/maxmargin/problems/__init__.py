@@ -1,13 +1,12 @@
 """Training problems: objective and dual objective of each model, and what a solver returns."""
 
+from maxmargin.data.source import is_source
 from maxmargin.problems.intercept import Intercept, best_intercept
 from maxmargin.problems.kernel import KernelProblem, combine_columns
-from maxmargin.problems.linear import LinearProblem, linear_scores
-from maxmargin.problems.problem import Pieces, Problem, ProblemKind
-from maxmargin.problems.shared import SharedRows, TaskRows, is_source
+from maxmargin.problems.problem import LinearProblem, Pieces, Problem, ProblemKind, linear_scores
+from maxmargin.problems.shared import SharedRows, TaskRows
 from maxmargin.problems.solution import History, Solution, Status
-from maxmargin.problems.specification import Specification
-from maxmargin.problems.tasks import AllClasses, OneClass, OneVersusRest, Pair, Regression, Task
+from maxmargin.problems.specification import AllClasses, OneClass, OneVersusRest, Pair, Regression, Specification, Task
 
 __all__ = [
     "AllClasses",

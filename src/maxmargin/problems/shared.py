@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,20 +27,14 @@ from maxmargin.data import Block, as_double, as_rows
 from maxmargin.errors import DataError, DataTypeError
 from maxmargin.losses import Loss
 from maxmargin.problems.intercept import Intercept
-from maxmargin.problems.linear import LinearProblem
-from maxmargin.problems.specification import Specification
-from maxmargin.problems.tasks import Regression
+from maxmargin.problems.problem import LinearProblem
+from maxmargin.problems.specification import Regression, Specification
 
 if TYPE_CHECKING:
     from maxmargin.problems.specification import Specification
 
 MEMORY = 10**9
 """Bytes for rows, where nobody says how many there are."""
-
-
-def is_source(data: Any) -> TypeGuard[Any]:
-    """Whether data come in blocks, and not as an array. Their number is not asked for: a file would be read to tell."""
-    return hasattr(type(data), "block") and (hasattr(type(data), "n_blocks") or hasattr(data, "n_blocks"))
 
 
 class ClassTable(NamedTuple):

@@ -54,9 +54,9 @@ KERNEL_REGRESSION: Family = {
 }
 """For the squared loss with a kernel, which is a system of linear equations."""
 STREAM: Family = {
-    "block": ("streams.block:BlockMinimisation",),
+    "block": ("streams.trainers:BlockMinimisation",),
     "cached-loops": ("streams.cached_loops:CachedLoops",),
-    "selective-block": ("streams.selective:SelectiveBlockMinimisation",),
+    "selective-block": ("streams.trainers:SelectiveBlockMinimisation",),
 }
 """Trainers of data larger than memory."""
 

@@ -35,7 +35,7 @@ class Shrinkage(NamedTuple):
     positive: bool = False
 
 
-class Columns(NamedTuple):
+class SweptColumns(NamedTuple):
     """Columns of Z as rows, of which some are chosen, with v = base + Z rho - edge tilt and squared lengths."""
 
     Z: Any
@@ -93,7 +93,9 @@ def product_sweeps(H: Any, v: Any, u: Any, cost: Shrinkage, goal: float, sweeps:
 
 
 @fast_loop
-def column_sweeps(columns: Columns, u: Any, rho: Any, cost: Shrinkage, goal: float, sweeps: int, stop: Any) -> bool:
+def column_sweeps(
+    columns: SweptColumns, u: Any, rho: Any, cost: Shrinkage, goal: float, sweeps: int, stop: Any
+) -> bool:
     """The same from the columns; changes u and rho."""
     Z, chosen, base, squares, edge = columns
     support_only = False

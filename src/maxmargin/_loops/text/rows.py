@@ -1,4 +1,4 @@
-"""Rows of text out of bytes: the loops read what is right and stop at the first row that is not.
+"""Rows of text out of bytes, and their labels: loops read what is right and stop at the first row that is not.
 
 What is wrong with that row is for the caller to find out, who has the time.
 
@@ -8,6 +8,9 @@ LIBSVM text has the label first, and one line is one row; indices increase; spac
 
 Comma-separated text has numbers in all columns but the one with the label, if there is one. A cell may stand in double
 quotes, and the label's may then hold separators, line breaks and doubled quotes, so that a row may have several lines.
+
+Every different label has a number, in the order of their first use. Known labels stand in a table with open addressing:
+slot h, h + 1, ... holds the number of the label with hash h, or -1. Their bytes lie one after the other in a pool.
 """
 
 from __future__ import annotations
@@ -31,7 +34,8 @@ SPACE, TAB, LINE_FEED, RETURN = b" \t\n\r"
 HASH, COLON, QUOTE, ZERO, NINE = b'#:"09'
 _NAN, _INFINITY, _GROUP = (np.frombuffer(word, dtype=np.uint8) for word in (b"nan", b"infinity", b"qid:"))
 _SMALL = 32  # the bit that makes a capital a small letter
-
+_BASIS, _PRIME = np.uint64(14695981039346656037), np.uint64(1099511628211)  # of the FNV-1a hash
+_32 = np.uint64(32)
 
 COMPLETE, MALFORMED, UNFINISHED = 0, 1, 2
 """Why a loop stopped: at the end, at a line that is not right, or at one that goes on beyond the text."""
@@ -170,7 +174,7 @@ def _is_not_finite(text: Any, begin: int, end: int) -> bool:
 def _is_word(text: Any, at: int, word: Any, bits: int) -> bool:
     """Whether the word stands here, with the given bits set in every byte.
 
-    The line feed at the end of the text is in no word, and so keeps the look within the text.
+    The line feed at the end of the text is in no word, and so no byte behind the text is read.
     """
     k = 0
     while k < len(word) and text[np.uintp(at + k)] | bits == word[k]:
@@ -267,3 +271,67 @@ def _after_blanks(text: Any, at: int, separator: int) -> int:
         at += 1
         byte = text[np.uintp(at)]
     return at
+
+
+class LabelSpace(NamedTuple):
+    """Slots, a power of two of them and more than there may be labels; and label k in pool[ends[k] : ends[k + 1]]."""
+
+    slots: Any
+    ends: Any
+    pool: Any
+
+
+@loop
+def code_labels(
+    text: Any, begins: Any, ends: Any, first: int, last: int, known: int, space: LabelSpace, out: Any
+) -> Any:
+    """Write the number of each label of rows first to last - 1; return the row stopped at and how many are known.
+
+    It stops early where the table or the pool has no room for a new label.
+    """
+    mask = np.uint64(len(space.slots) - 1)
+    for row in range(first, last):
+        begin, end = begins[row], ends[row]
+        mixed = _BASIS
+        for at in range(begin, end):
+            mixed = (mixed ^ np.uint64(text[np.uintp(at)])) * _PRIME
+        slot = (mixed ^ (mixed >> _32)) & mask
+        code = space.slots[slot]
+        while code >= 0 and not _same(text, begin, end, space, code):
+            slot = (slot + np.uint64(1)) & mask
+            code = space.slots[slot]
+        if code < 0:
+            used = space.ends[known]
+            if known + 1 == len(space.ends) or used + end - begin > len(space.pool):
+                return row, known
+            for at in range(begin, end):
+                space.pool[used + at - begin] = text[at]
+            code = known
+            space.slots[slot] = code
+            known += 1
+            space.ends[known] = used + end - begin
+        out[row] = code
+    return last, known
+
+
+@loop
+def _same(text: Any, begin: int, end: int, space: LabelSpace, code: int) -> bool:
+    """Whether the label in the text is label `code`."""
+    start = space.ends[code]
+    if space.ends[code + 1] - start != end - begin:
+        return False
+    same = True
+    for offset in range(end - begin):
+        same &= text[np.uintp(begin + offset)] == space.pool[np.uintp(start + offset)]
+    return same
+
+
+@loop
+def label_numbers(text: Any, begins: Any, ends: Any, first: int, last: int, out: Any) -> int:
+    """Write the value of each label of rows first to last - 1; return the first row whose label is no plain number."""
+    for row in range(first, last):
+        value, at, kind = scan_number(text, begins[row])
+        if kind != NUMBER or at != ends[row]:
+            return row
+        out[row] = value
+    return last

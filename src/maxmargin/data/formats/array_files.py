@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from maxmargin._types import Labels
-from maxmargin.data.formats.batches import RowBatch, make_batch
-from maxmargin.data.formats.inputs import InputFiles, Reading
+from maxmargin.data.formats.inputs import InputFiles, Reading, RowBatch, make_batch
 from maxmargin.data.labels import ArrayLabels, no_codes
 from maxmargin.data.replacing import TemporaryFolder
 from maxmargin.errors import DataError, ParameterError

@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from maxmargin.data.formats.batches import RowBatch
-from maxmargin.data.formats.inputs import InputFiles, Reading, column_called
-from maxmargin.data.formats.text_file import beyond
+from maxmargin.data.formats.file_bytes import beyond
+from maxmargin.data.formats.inputs import InputFiles, Reading, RowBatch, column_called
 from maxmargin.data.labels import ArrayLabels, no_codes
 from maxmargin.errors import DataError, MissingExtraError
 

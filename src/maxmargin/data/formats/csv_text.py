@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from maxmargin._loops.text.rows import RowSpace, TextProgress, read_cells
-from maxmargin.data.formats.batches import RowBatch
-from maxmargin.data.formats.inputs import Reading, column_called
-from maxmargin.data.formats.text_file import LONE_RETURN, NOT_FINITE, NUMBER, TextFile, beyond
+from maxmargin.data.formats.file_bytes import LONE_RETURN, NOT_FINITE, NUMBER, TextFile, beyond
+from maxmargin.data.formats.inputs import Reading, RowBatch, column_called
 from maxmargin.data.formats.text_input import PIECE_BYTES, TextInput
 from maxmargin.data.labels import LabelTable, no_codes
 from maxmargin.errors import DataError
@@ -73,13 +72,13 @@ class CsvInput(TextInput):
             at, lines = file.line_end(at), lines + 1
         if at < file.end:
             after = file.line_end(at)
-            self._shape, is_header = self._look(file.text[at:after].tobytes(), f"{file.path}, line {lines + 1}")
+            self._shape, is_header = self._header(file.text[at:after].tobytes(), f"{file.path}, line {lines + 1}")
             self._knows_shape = True
             if is_header:
                 at, lines = after, lines + 1
         return at, lines
 
-    def _look(self, record: bytes, where: str) -> tuple[_Shape, bool]:
+    def _header(self, record: bytes, where: str) -> tuple[_Shape, bool]:
         """Separator, columns and label of a file from its first line, and whether that is a header."""
         line = record.decode(errors="replace")
         separator = max(",;\t", key=line.count)

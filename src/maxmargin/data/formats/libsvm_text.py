@@ -14,9 +14,8 @@ import numpy as np
 
 from maxmargin._loops.text.rows import RowSpace, TextProgress, read_rows
 from maxmargin.backends.threads import thread_count
-from maxmargin.data.formats.batches import RowBatch
-from maxmargin.data.formats.inputs import Reading
-from maxmargin.data.formats.text_file import LONE_RETURN, NOT_FINITE, NUMBER, TextFile, beyond
+from maxmargin.data.formats.file_bytes import LONE_RETURN, NOT_FINITE, NUMBER, TextFile, beyond
+from maxmargin.data.formats.inputs import Reading, RowBatch
 from maxmargin.data.formats.text_input import PIECE_BYTES, TextInput
 from maxmargin.data.labels import no_codes
 

@@ -23,8 +23,8 @@ import numpy as np
 from scipy import sparse
 
 from maxmargin._types import Rows, Vector
-from maxmargin.data.formats import FORMATS
-from maxmargin.data.formats.compressed import ByteStream, compressing
+from maxmargin.data.formats.file_bytes import ByteStream, compressing
+from maxmargin.data.formats.inputs import FORMATS
 from maxmargin.data.source import Block
 from maxmargin.errors import DataError, unknown_name
 

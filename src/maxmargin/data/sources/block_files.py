@@ -25,14 +25,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from maxmargin._types import Labels, Rows, Vector
-from maxmargin.data.formats.block_format import SUFFIX, BlockIndex, read_index
-from maxmargin.data.formats.block_writer import write_blocks
-from maxmargin.data.formats.inputs import Input, ReadProgress
-from maxmargin.data.formats.read_buffers import ReadBuffers
+from maxmargin.data.formats.block_format import BlockIndex, Progress, read_index, write_blocks
+from maxmargin.data.formats.file_bytes import ReadBuffers
+from maxmargin.data.formats.inputs import BLOCK_SUFFIX, Input
 from maxmargin.data.replacing import TemporaryFolder
 from maxmargin.data.source import Block
-from maxmargin.data.sources.pulled import asked
-from maxmargin.data.sources.stored import StoredSource
+from maxmargin.data.sources.pulled import StoredSource, asked
 from maxmargin.errors import DataError, ParameterError
 
 
@@ -206,7 +204,7 @@ class FileSource(BlockFileSource):
         rows: Input,
         block_bytes: int,
         cache: str | os.PathLike[str] | None = None,
-        progress: Callable[[ReadProgress], object] | None = None,
+        progress: Progress | None = None,
     ):
         super().__init__("", title=str(rows))  # the path is known when the file is made
         self._input = rows
@@ -224,11 +222,11 @@ class FileSource(BlockFileSource):
         if self._cache is None:
             folder = TemporaryFolder()
             self._remove = weakref.finalize(self, folder.remove)
-            path = folder.path / f"rows{SUFFIX}"
+            path = folder.path / f"rows{BLOCK_SUFFIX}"
         else:
             key = self._input.key()
             name = f"batches-{secrets.token_hex(8)}" if key is None else f"{key[:16]}-{self._block_bytes}"
-            path = self._cache / f"{name}{SUFFIX}"
+            path = self._cache / f"{name}{BLOCK_SUFFIX}"
             if path.is_file():
                 return path
         try:

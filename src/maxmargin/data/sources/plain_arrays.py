@@ -23,14 +23,12 @@ from numpy.typing import NDArray
 
 from maxmargin._types import Labels, Vector
 from maxmargin.data.formats.array_files import ArrayFileInput
-from maxmargin.data.formats.batches import not_finite
-from maxmargin.data.formats.block_format import ROW_BYTES
-from maxmargin.data.formats.block_writer import BlockWriter
-from maxmargin.data.formats.read_buffers import ReadBuffers
+from maxmargin.data.formats.block_format import ROW_BYTES, BlockWriter
+from maxmargin.data.formats.file_bytes import ReadBuffers
+from maxmargin.data.formats.inputs import not_finite
 from maxmargin.data.labels import NO_LABELS, ArrayLabels, LabelTable
 from maxmargin.data.source import Block
-from maxmargin.data.sources.pulled import asked, combined
-from maxmargin.data.sources.stored import StoredSource
+from maxmargin.data.sources.pulled import StoredSource, asked, combined
 from maxmargin.errors import DataError
 
 _LABELS_AT_A_TIME = 1 << 20

@@ -1,13 +1,14 @@
-"""What every source whose rows lie outside memory can do, and sources that are made of other ones."""
+"""Sources whose rows lie outside memory: what all of them can do, and what those of rows in files have in common."""
 
 from __future__ import annotations
 
 import hashlib
+import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +22,9 @@ from maxmargin.errors import DataError, ParameterError
 if TYPE_CHECKING:
     from typing import Self
 
-    from maxmargin.data.sources.mapped import HasTransform, MappedSource
-    from maxmargin.data.sources.split import SplitSource
+    from maxmargin.data.formats.file_bytes import ReadBuffers
+    from maxmargin.data.labels import LabelTable
+    from maxmargin.data.sources.derived import HasTransform, MappedSource, SplitSource
 
 
 class PulledSource(ABC):
@@ -154,13 +156,13 @@ class PulledSource(ABC):
 
         `feature_map` is anything with a method `transform(X)`.
         """
-        from maxmargin.data.sources.mapped import MappedSource  # it is a pulled source itself
+        from maxmargin.data.sources.derived import MappedSource  # it is a pulled source itself
 
         return MappedSource(self, feature_map)
 
     def split(self, test: float = 0.2, seed: int = 0) -> tuple[SplitSource, SplitSource]:
         """Two sources, of about 1 - test and test of the rows; a hash of its number decides for each row."""
-        from maxmargin.data.sources.split import split_source  # likewise
+        from maxmargin.data.sources.derived import split_source  # likewise
 
         return split_source(self, test, seed)
 
@@ -170,27 +172,125 @@ def asked(path: str) -> Any:
     return property(attrgetter(path))
 
 
-class DerivedSource(PulledSource):
-    """A source that reads another one, and says of its rows what that one says."""
+class StoredSource(PulledSource):
+    """Rows that are read from files each time anew; several threads may read at the same time.
 
-    def __init__(self, source: PulledSource):
-        self.source = source
+    `title` says what they come from, for a person.
+    """
 
-    n_rows = asked("source.n_rows")
-    n_features = asked("source.n_features")
-    n_blocks = asked("source.n_blocks")
-    n_bytes = asked("source.n_bytes")
-    has_labels = asked("source.has_labels")
-    classes = asked("source.classes")
-    codes = asked("source.codes")
-    y = asked("source.y")
-    weight = asked("source.weight")
-    skipped = asked("source.skipped")
-    rows_read = asked("source.rows_read")
-    bytes_read = asked("source.bytes_read")
-    span = asked("source.span")
-    buffers = asked("source.buffers")
-    close = asked("source.close")
+    def __init__(self, title: str) -> None:
+        self._title = title
+        self._counting = threading.Lock()
+        self._bytes_read = self._rows_read = 0
+        self._closed = False
+
+    def __repr__(self) -> str:
+        kind = "sparse" if self.is_sparse else "dense"
+        shape = f"{self.n_rows:,} rows, {self.n_features:,} features, {kind}, {self.n_blocks:,} blocks"
+        return f"{type(self).__name__}({self._title}: {shape})"
+
+    _starts: NDArray[np.int64]
+    """First row of each block, and the number of all rows."""
+
+    @abstractmethod
+    def _buffers(self, blocks: Sequence[int]) -> ReadBuffers:
+        """Memory for any one of these blocks."""
+
+    @abstractmethod
+    def _read(self, k: int, buffers: ReadBuffers) -> tuple[Block, int]:
+        """Block k, and how many bytes of files it takes."""
+
+    @property
+    @abstractmethod
+    def _table(self) -> LabelTable:
+        """What the codes of the labels stand for."""
+
+    @property
+    @abstractmethod
+    def _codes(self) -> NDArray[Any]:
+        """Number of the class of every row, where all labels are in the table."""
+
+    @abstractmethod
+    def _numbers(self) -> Labels:
+        """Labels of all rows, where they are too many for the table."""
+
+    @abstractmethod
+    def write_blocks(self, file: BinaryIO) -> None:
+        """Write the rows to an open file, as a block file."""
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows in all blocks together."""
+        return int(self._starts[-1])
+
+    @property
+    def n_blocks(self) -> int:
+        """Number of blocks in a pass."""
+        return len(self._starts) - 1
+
+    def span(self, k: int) -> tuple[int, int]:
+        """First row of block k, and the first after it."""
+        return int(self._starts[k]), int(self._starts[k + 1])
+
+    bytes_read = asked("_bytes_read")
+    rows_read = asked("_rows_read")
+
+    def _count(self, bytes_read: int, rows: int) -> None:
+        with self._counting:
+            self._bytes_read += bytes_read
+            self._rows_read += rows
+
+    def buffers(self) -> ReadBuffers:
+        """Memory for any one block, to be read into again and again; for one thread at a time."""
+        return self._buffers(range(self.n_blocks))
+
+    def read(self, k: int, buffers: ReadBuffers) -> Block:
+        """Block k; valid until the next read into the same buffers."""
+        block, n_bytes = self._read(k, buffers)
+        self._count(n_bytes, len(block.y))
+        return block
+
+    def block(self, k: int) -> Block:
+        """Block k in memory of its own."""
+        with closing(self._buffers([k])) as buffers:
+            return self.read(k, buffers)
+
+    def _coded(self) -> LabelTable:
+        """The table of the labels, or an error where there are none or too many to be classes."""
+        self.require_labels()
+        table = self._table
+        if not table.complete:
+            raise DataError(
+                f"{self!r} has more than {len(table.values):,} different labels, too many for classes. Train a "
+                "regressor, or look whether the labels are the right ones."
+            )
+        return table
+
+    @property
+    def classes(self) -> Labels:
+        """The different labels, sorted."""
+        return self._coded().classes
+
+    @property
+    def codes(self) -> NDArray[Any]:
+        """Number of the class of every row: `classes[codes]` are the labels. One byte a row up to 127 classes."""
+        self._coded()
+        return self._codes
+
+    @property
+    def y(self) -> Labels:
+        """Labels of all rows, in the user's kind; made anew at each call where they are classes."""
+        self.require_labels()
+        return np.asarray(self._table.classes[self._codes]) if self._table.complete else self._numbers()
+
+    def _refuse_closed(self) -> None:
+        """Raise an error where the source was closed."""
+        if self._closed:
+            raise DataError(f"{self!r}: the source was closed. Open it again.")
+
+    def close(self) -> None:
+        """Give back files. The source cannot be read any more."""
+        self._closed = True
 
 
 def combined(*parts: object) -> str:

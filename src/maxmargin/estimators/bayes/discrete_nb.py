@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import partial
 from numbers import Real
 from typing import Any
@@ -23,33 +24,30 @@ from scipy import sparse
 
 from maxmargin._types import Labels, Matrix, RowIndex, Rows, Vector
 from maxmargin.errors import DataError, ParameterError
-from maxmargin.estimators.bayes.class_sums import add_class_sums, with_values, without_repeated_columns
+from maxmargin.estimators.bayes.counts import (
+    Scores,
+    Shares,
+    add_class_sums,
+    linear_scores,
+    shares,
+    with_values,
+    without_repeated_columns,
+)
 from maxmargin.estimators.bayes.naive_bayes import NaiveBayes, check_prior, log_of
-from maxmargin.estimators.bayes.smoothing import Scores, Shares, linear_scores, shares
 
 _LEAST_ALPHA = 1e-10
 _ROUNDING = 64.0 * np.finfo(np.float64).eps
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class DiscreteNaiveBayes(NaiveBayes):
     """Base of the naive Bayes estimators that count."""
 
-    class_log_prior_: Vector
-
-    def __init__(
-        self,
-        *,
-        alpha: Any = 1.0,
-        force_alpha: bool = True,
-        fit_prior: bool = True,
-        class_prior: Any = None,
-        n_jobs: int | None = None,
-    ):
-        self.alpha = alpha
-        self.force_alpha = force_alpha
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
-        self.n_jobs = n_jobs
+    alpha: Any = 1.0
+    force_alpha: bool = True
+    fit_prior: bool = True
+    class_prior: Any = None
+    class_log_prior_: Vector = field(init=False)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -182,6 +180,7 @@ class MultinomialNB(FeatureCountNaiveBayes):
         return tags
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class BernoulliNB(FeatureCountNaiveBayes):
     """Naive Bayes for features that are there or not.
 
@@ -216,20 +215,7 @@ class BernoulliNB(FeatureCountNaiveBayes):
     ['b']
     """
 
-    def __init__(
-        self,
-        *,
-        alpha: Any = 1.0,
-        force_alpha: bool = True,
-        binarize: float | None = 0.0,
-        fit_prior: bool = True,
-        class_prior: Any = None,
-        n_jobs: int | None = None,
-    ):
-        super().__init__(
-            alpha=alpha, force_alpha=force_alpha, fit_prior=fit_prior, class_prior=class_prior, n_jobs=n_jobs
-        )
-        self.binarize = binarize
+    binarize: float | None = 0.0
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any
 
@@ -25,11 +26,10 @@ from scipy import sparse
 from maxmargin._loops.bayes.class_moments import Moments, add_moments, join_moments, squared_distances
 from maxmargin._types import Labels, Matrix, RowIndex, Rows, Vector
 from maxmargin.backends.threads import StopFlag, over_ranges
-from maxmargin.data.loop_rows import loop_rows
+from maxmargin.data.rows import loop_rows
 from maxmargin.errors import DataError, ParameterError
-from maxmargin.estimators.bayes.class_sums import add_class_sums, in_double, with_values, without_repeated_columns
+from maxmargin.estimators.bayes.counts import Scores, add_class_sums, in_double, with_values, without_repeated_columns
 from maxmargin.estimators.bayes.naive_bayes import NaiveBayes, check_prior, log_of
-from maxmargin.estimators.bayes.smoothing import Scores
 
 _ENTRIES_WORTH_A_THREAD = 1 << 17
 _FARTHEST = 1e300
@@ -38,6 +38,7 @@ _FULL_COLUMN = 1e4
 """m^2 / v above which a column of sparse rows counts as full."""
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class GaussianNB(NaiveBayes):
     """Naive Bayes for features that are normal within a class.
 
@@ -76,14 +77,12 @@ class GaussianNB(NaiveBayes):
     [1.5, -1.5]
     """
 
-    theta_: Matrix
-    var_: Matrix
     _sums = ("class_count_", "theta_", "_square")
 
-    def __init__(self, *, priors: Any = None, var_smoothing: float = 1e-9, n_jobs: int | None = None):
-        self.priors = priors
-        self.var_smoothing = var_smoothing
-        self.n_jobs = n_jobs
+    priors: Any = None
+    var_smoothing: float = 1e-9
+    theta_: Matrix = field(init=False)
+    var_: Matrix = field(init=False)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -17,6 +17,7 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -30,22 +31,30 @@ from maxmargin.backends.threads import StopFlag, over_ranges, thread_count
 from maxmargin.data import Source, count_rows
 from maxmargin.data.source import blocks
 from maxmargin.errors import DataError, ParameterError
-from maxmargin.estimators.bayes.class_sums import row_blocks, spread
+from maxmargin.estimators.bayes.counts import Scores, row_blocks, spread
 from maxmargin.estimators.bayes.explanation import Explanation
-from maxmargin.estimators.bayes.smoothing import Scores
 from maxmargin.estimators.fitting.machine import all_or_nothing
-from maxmargin.estimators.fitting.sources import AcceptsSources, Classifier, block_by_block, refuse_path
-from maxmargin.estimators.fitting.validation import check_finite, check_same_length, check_weights, our_errors
+from maxmargin.estimators.fitting.sources import AcceptsSources, Classifier, block_by_block
+from maxmargin.estimators.fitting.streaming import carry
+from maxmargin.estimators.fitting.validation import (
+    check_finite,
+    check_same_length,
+    check_weights,
+    our_errors,
+    refuse_path,
+)
 from maxmargin.features.carried import carried_by
 from maxmargin.problems import is_source
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class NaiveBayes(AcceptsSources, Classifier, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
     """Base of the naive Bayes estimators."""
 
-    classes_: Labels
-    class_count_: Vector
-    n_features_in_: int
+    n_jobs: int | None = None
+    classes_: Labels = field(init=False)
+    class_count_: Vector = field(init=False)
+    n_features_in_: int = field(init=False)
     _trains_on_sources: ClassVar[bool] = True
     _sums: ClassVar[tuple[str, ...]]
     """Attributes that hold sums, one row a class."""
@@ -58,8 +67,9 @@ class NaiveBayes(AcceptsSources, Classifier, BaseEstimator):  # type: ignore[mis
         """
         refuse_path(self, X)
         self._check_parameters()
-        carried = carried_by(X)
+        carried = None
         if is_source(X):
+            carried = carried_by(X)
             if y is not None or sample_weight is not None:
                 raise ParameterError("a source brings its own labels and weights; give fit nothing but the source.")
             self._learn_source(X)
@@ -68,7 +78,7 @@ class NaiveBayes(AcceptsSources, Classifier, BaseEstimator):  # type: ignore[mis
             self._begin(np.unique(labels))
             self._learn(rows, labels, weight)
         self._conclude()
-        self._carry(carried)
+        carry(self, carried)
         return self
 
     @all_or_nothing

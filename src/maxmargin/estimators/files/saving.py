@@ -22,8 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 from maxmargin import features, kernels, losses, penalties
 from maxmargin.certificates import Certificate, Claim
 from maxmargin.errors import ModelFileError, ParameterError, unknown_name
-from maxmargin.estimators.files.liblinear import from_liblinear, to_liblinear
-from maxmargin.estimators.files.libsvm import from_libsvm, to_libsvm
+from maxmargin.estimators.files.text_models import from_liblinear, from_libsvm, to_liblinear, to_libsvm
 from maxmargin.features.carried import CarriedMap
 from maxmargin.kernels import Kernel
 from maxmargin.models import read_liblinear, read_libsvm, read_record, write_liblinear, write_libsvm, write_record

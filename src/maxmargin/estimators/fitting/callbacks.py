@@ -32,12 +32,7 @@ except ImportError:  # scikit-learn before 1.9
         return method
 
 
-__all__ = ["CallbackSupportMixin", "FitCallbacks", "callbacks_of"]
-
-
-def callbacks_of(estimator: Any) -> bool:
-    """Whether the estimator has callbacks to be told."""
-    return hasattr(estimator, "_skl_callbacks")
+__all__ = ["CallbackSupportMixin", "FitCallbacks"]
 
 
 class FitCallbacks:

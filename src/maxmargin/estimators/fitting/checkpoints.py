@@ -23,8 +23,7 @@ from scipy import sparse
 from maxmargin.errors import CheckpointError, ModelFileError
 from maxmargin.models import read_record, write_record
 from maxmargin.problems import Intercept, SharedRows
-from maxmargin.solvers.streams.place import Place
-from maxmargin.solvers.streams.point import StreamedPoint
+from maxmargin.solvers.streams.state import Place, StreamedPoint
 
 _FILE = "checkpoint.maxmargin"
 _FINGERPRINT = "fingerprint of the data"

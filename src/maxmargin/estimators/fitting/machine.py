@@ -10,7 +10,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Concatenate, ParamSpec, TypeVar
 
 from sklearn.base import BaseEstimator
@@ -20,9 +20,9 @@ from maxmargin import errors
 from maxmargin._types import Labels, Rows, Vector
 from maxmargin.backends.threads import thread_count
 from maxmargin.certificates import Certificate, Point
+from maxmargin.certificates.html import as_html
 from maxmargin.errors import TOO_LARGE, DataError, ParameterError
-from maxmargin.estimators.fitting.callbacks import CallbackSupportMixin, FitCallbacks, callbacks_of
-from maxmargin.estimators.fitting.diagrams import CertifiedDiagram
+from maxmargin.estimators.fitting.callbacks import CallbackSupportMixin, FitCallbacks
 from maxmargin.estimators.fitting.parameters import (
     check_choice,
     check_max_iter,
@@ -33,6 +33,7 @@ from maxmargin.estimators.fitting.parameters import (
     check_verbose,
 )
 from maxmargin.estimators.fitting.progress import Watch, watching
+from maxmargin.estimators.fitting.starting import starting_points
 from maxmargin.estimators.fitting.training import Certified, Trainer, Training, as_it_is
 from maxmargin.problems import History, Solution, Specification, Status, Task, is_source
 from maxmargin.solvers import Solver, solver_named
@@ -67,13 +68,20 @@ class NotConvergedWarning(errors.NotConvergedWarning, ConvergenceWarning):  # ty
     """`maxmargin.errors.NotConvergedWarning` that filters for scikit-learn's `ConvergenceWarning` also catch."""
 
 
-class Machine(CertifiedDiagram, CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
+# The fields of an estimator are its parameters, and a dataclass writes `__init__`; what a fit finds has init=False.
+@dataclass(eq=False, repr=False, kw_only=True)
+class Machine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
     """Base of the estimators that are trained by a solver and end with a certificate."""
 
-    history_: History | list[History]
-    _certificate: Certificate
+    solver: str | Solver = "auto"
+    max_seconds: float | None = None
+    n_jobs: int | None = None
+    memory: str | int | None = None
+    device: str = "auto"
+    history_: History | list[History] = field(init=False)
+    _certificate: Certificate = field(init=False)
     _linear: ClassVar[bool]
-    _makes_no_claim: bool = False
+    _makes_no_claim: bool = field(default=False, init=False)
     """Whether the model came from a file of another library, which holds no certificate."""
 
     def _settings(self, solver: str | Solver | None = None) -> Solver:
@@ -108,16 +116,18 @@ class Machine(CertifiedDiagram, CallbackSupportMixin, BaseEstimator):  # type: i
         sample_weight: Vector | None,
         *,
         solver: Solver | None = None,
-        start: Sequence[Solution | None] | None = None,
+        start_model: Any = None,
         certified: Certified = as_it_is,
     ) -> Training:
         """Build, solve and certify every sub-problem; after Ctrl-C the remaining ones stay untrained.
 
-        `solver` takes the place of the one asked for; `start` has where it begins, one for each sub-problem;
-        `certified` tells what the certificate is about, where that is known only with the answer.
+        `solver` takes the place of the one asked for; `start_model` is a fitted one, where this fit begins; `certified`
+        tells what the certificate is about, where that is known only with the answer.
         """
         solver = self._settings() if solver is None else solver
-        starts = [None] * len(specifications) if start is None else start
+        starts: list[Solution | None] = [None] * len(specifications)
+        if start_model is not None:
+            starts = starting_points(start_model, specifications, X, y, sample_weight)
         in_turn = specifications[:1] if is_source(X) else specifications  # on a source all share one line of progress
         with self._watched(in_turn, solver.tol, X, y, sample_weight) as (watch, callbacks):
             checkpoint = getattr(self, "checkpoint", None)
@@ -136,7 +146,7 @@ class Machine(CertifiedDiagram, CallbackSupportMixin, BaseEstimator):  # type: i
     ) -> Iterator[tuple[Watch, FitCallbacks | None]]:
         """The progress line of `verbose`, and the callbacks, whose fit ends later: when the answer is stored."""
         tasks = [str(specification.task) for specification in specifications]
-        callbacks = FitCallbacks(self, tasks, X, y, sample_weight) if callbacks_of(self) else None
+        callbacks = FitCallbacks(self, tasks, X, y, sample_weight) if hasattr(self, "_skl_callbacks") else None
         others = [] if callbacks is None else [callbacks]
         verbose = check_verbose(self.verbose)
         try:
@@ -221,6 +231,20 @@ class Machine(CertifiedDiagram, CallbackSupportMixin, BaseEstimator):  # type: i
     def _points(self) -> list[Point]:
         """The answers as the fitted attributes hold them, one a sub-problem."""
         raise NotImplementedError
+
+    def _repr_html_inner(self) -> str:
+        return self._with_certificate(super()._repr_html_inner())
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(**options)
+        if "text/html" in bundle:
+            bundle["text/html"] = self._with_certificate(bundle["text/html"])
+        return bundle
+
+    def _with_certificate(self, diagram: str) -> str:
+        """The diagram, and the certificate where there is one."""
+        certificate = getattr(self, "certificate_", None)
+        return diagram if certificate is None else f"{diagram}{as_html(certificate, folded=True)}"
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -60,6 +60,24 @@ def check_dual(dual: Any) -> None:
         raise ParameterError(f"dual must be True, False or 'auto', got dual={dual!r}; the solver decides anyway.")
 
 
+def check_flag(name: str, value: Any) -> bool:
+    """True or False."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise ParameterError(f"{name} must be True or False, got {name}={value!r}.")
+    return bool(value)
+
+
+def check_precompute(precompute: Any) -> None:
+    """Scikit-learn's choice whether to form products of columns, which the solver makes here."""
+    if isinstance(precompute, str):
+        check_choice("precompute", precompute, ("auto",))
+    elif not isinstance(precompute, (bool, np.bool_)) and np.ndim(precompute) != 2:
+        raise ParameterError(
+            f"precompute must be True, False, 'auto' or a matrix, got precompute={precompute!r}; the solver decides "
+            "anyway."
+        )
+
+
 def check_verbose(verbose: Any) -> bool:
     """Whether to show a line: a whole number above 0, or True."""
     if not isinstance(verbose, (Integral, np.bool_)):

@@ -2,14 +2,22 @@
 
 Predictions and scores are made block by block, so that nothing has to fit into memory but one block and the answer. A
 machine that must hold all rows to be trained refuses a source, and says what to do with it. A path is no source yet.
+
+Scores are summed up while the blocks go by:
+
+    accuracy    sum_i c_i [p_i = y_i] / sum_i c_i                                   c_i the weight of row i
+    R^2         1 - sum_i c_i (p_i - y_i)^2 / sum_i c_i (y_i - m)^2                 m the weighted mean of y
+
+The mean is known only at the end. So the sum of squares around the mean of the rows so far is kept, and moved to the
+new mean with every block: nothing large is subtracted from something large.
 """
 
 from __future__ import annotations
 
 import functools
-import os
+import math
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar, TypeVar, cast
+from typing import Any, ClassVar, Protocol, TypeVar, cast
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
@@ -19,16 +27,11 @@ from maxmargin._types import Labels, Rows, Vector
 from maxmargin.data import Block
 from maxmargin.data.source import blocks
 from maxmargin.errors import DataError, DataTypeError, ParameterError
-from maxmargin.estimators.fitting.running_scores import (
-    RunningAccuracy,
-    RunningRSquared,
-    RunningScore,
-    check_comparable,
-)
 from maxmargin.features.carried import CarriedMap
 from maxmargin.problems import is_source
 
 Method = TypeVar("Method", bound=Callable[..., Any])
+_NUMBERS = "fiub"
 
 
 class AcceptsSources:
@@ -39,12 +42,6 @@ class AcceptsSources:
     """What else there is for somebody who wants to train this machine from a source."""
     feature_map_: CarriedMap | None = None
     """What expanded the rows of the training; see the machines that are trained from sources."""
-
-    def _carry(self, carried: CarriedMap | None) -> None:
-        """Keep what expanded the rows of this fit, and forget that of an earlier one."""
-        vars(self).pop("feature_map_", None)
-        if carried is not None:
-            self.feature_map_ = carried
 
 
 class Classifier(ClassifierMixin):  # type: ignore[misc]  # scikit-learn is untyped
@@ -106,31 +103,6 @@ def check_source_columns(machine: Any, source: Any) -> None:
     raise DataError(f"the source has {found:,} columns, but the {name} was trained on {known:,}.{hint}")
 
 
-def refuse_path(estimator: Any, X: Any) -> None:
-    """Say what to do with a path in the place of rows."""
-    if not isinstance(X, (str, os.PathLike)):
-        return
-    name, kind = os.fspath(X), type(estimator).__name__
-    if getattr(estimator, "_trains_on_sources", False):
-        raise DataTypeError(
-            f"{kind} takes arrays or a source, got the path {name!r}. Open it: maxmargin.open({name!r}) is a source."
-        )
-    raise DataTypeError(
-        f"{kind} takes arrays, got the path {name!r}. Open it with source = maxmargin.open({name!r}); then "
-        "X, y = source.head(source.n_rows) has all its rows."
-    )
-
-
-def refuse_source(estimator: Any, X: Any) -> None:
-    """Say what to do with a source where a machine is trained on arrays."""
-    if is_source(X) and not getattr(estimator, "_trains_on_sources", False):
-        raise DataTypeError(
-            f"{type(estimator).__name__} is trained on arrays and not from a source. Where all rows fit in memory, "
-            "X, y = source.head(source.n_rows) loads them for fit(X, y). LinearSVC, LinearSVR, LogisticRegression "
-            f"and naive Bayes are trained from a source of any size.{getattr(estimator, '_instead', '')}"
-        )
-
-
 def _given(y: Labels | None) -> Labels:
     if y is None:
         raise DataError("score compares predictions with labels: give score(X, y), or a source that has labels.")
@@ -150,3 +122,83 @@ def _score_on_source(machine: Any, source: Any, judge: RunningScore, y: Any, sam
             check_comparable(machine.classes_, labels)
         judge.add(machine.predict(block.X), labels, block.weight)
     return judge.value
+
+
+class RunningScore(Protocol):
+    """A score of all rows that were added."""
+
+    name: str
+
+    def add(self, found: Labels, y: Labels, weight: Vector) -> None:
+        """Some more rows: predictions, labels and weights."""
+
+    @property
+    def value(self) -> float:
+        """The score; NaN where no row counts."""
+
+
+class RunningAccuracy:
+    """Share of the rows whose label was predicted."""
+
+    name = "accuracy"
+
+    def __init__(self) -> None:
+        self._right, self._mass = 0.0, 0.0
+
+    def add(self, found: Labels, y: Labels, weight: Vector) -> None:
+        """Some more rows; a label of another kind than the predictions is never right."""
+        self._mass += float(np.sum(weight))
+        if (found.dtype.kind in _NUMBERS) == (y.dtype.kind in _NUMBERS):
+            self._right += float(np.sum(weight[found == y]))
+
+    @property
+    def value(self) -> float:
+        """Weight of the right ones among all."""
+        return self._right / self._mass if self._mass > 0.0 else math.nan
+
+    @property
+    def is_zero(self) -> bool:
+        """Whether rows were added, and not one was right."""
+        return self._mass > 0.0 and self._right == 0.0
+
+
+class RunningRSquared:
+    """1 less the squared errors of the predictions among those of the mean."""
+
+    name = "r2"
+
+    def __init__(self) -> None:
+        self._mass, self._mean, self._spread, self._errors = 0.0, 0.0, 0.0, 0.0
+
+    def add(self, found: Labels, y: Labels, weight: Vector) -> None:
+        """Some more rows, whose labels must be numbers."""
+        if y.dtype.kind not in _NUMBERS:
+            raise DataTypeError(f"the labels are words, such as {str(y[0])!r}, but the model predicts numbers.")
+        target = y.astype(np.float64)
+        self._errors += float(weight @ np.square(found - target))
+        mass = float(np.sum(weight))
+        if mass == 0.0:
+            return
+        mean = float(weight @ target) / mass
+        between = self._mass * mass / (self._mass + mass)
+        self._spread += float(weight @ np.square(target - mean)) + between * (mean - self._mean) ** 2
+        self._mass += mass
+        self._mean += (mean - self._mean) * mass / self._mass
+
+    @property
+    def value(self) -> float:
+        """R^2; where all labels are equal it is 1 for predictions without an error, else 0, as in scikit-learn."""
+        if self._mass == 0.0:
+            return math.nan
+        if self._spread == 0.0:
+            return 1.0 if self._errors == 0.0 else 0.0
+        return 1.0 - self._errors / self._spread
+
+
+def check_comparable(classes: Labels, y: Labels) -> None:
+    """Refuse labels that no prediction can equal: words where the model knows numbers, or the other way round."""
+    if len(y) and (classes.dtype.kind in _NUMBERS) != (y.dtype.kind in _NUMBERS):
+        raise DataError(
+            f"the labels of the source are such as {y.tolist()[0]!r}, but the model knows {classes.tolist()[:5]}. Open "
+            "the source with the labels that the model was trained on."
+        )

@@ -30,8 +30,6 @@ def starting_points(
     kernel machine has none.
     """
     starts: list[Solution | None] = [None] * len(specifications)
-    if model is None:
-        return starts
     certificate = model.certificate_
     claims = [part.claim for part in certificate.parts or (certificate,)]
     if [claim.specification.task for claim in claims] != [one.task for one in specifications]:

@@ -16,9 +16,17 @@ from maxmargin._types import Labels, Rows, Vector
 from maxmargin.data import ArraySource
 from maxmargin.errors import ParameterError, unknown_name
 from maxmargin.estimators.fitting.parameters import check_memory, check_seed
-from maxmargin.estimators.fitting.sources import refuse_path, refuse_source
-from maxmargin.estimators.fitting.validation import check_labels, check_numbers, check_same_length, check_weights
-from maxmargin.estimators.fitting.weights import Factors, present_classes
+from maxmargin.estimators.fitting.validation import (
+    Factors,
+    check_labels,
+    check_numbers,
+    check_same_length,
+    check_targets,
+    check_weights,
+    present_classes,
+    refuse_path,
+    refuse_source,
+)
 from maxmargin.features.carried import CarriedMap, carried_by
 from maxmargin.problems import is_source
 from maxmargin.problems.shared import MEMORY, class_table, row_weights
@@ -50,6 +58,13 @@ class FitData(NamedTuple):
         return is_source(self.X)
 
 
+def carry(machine: Any, carried: CarriedMap | None) -> None:
+    """Keep what expanded the rows of this fit, and forget that of an earlier one."""
+    vars(machine).pop("feature_map_", None)
+    if carried is not None:
+        machine.feature_map_ = carried
+
+
 def labelled_data(machine: Any, X: Any, y: Any, sample_weight: Any, start_model: Any = None) -> FitData:
     """The data of a classifier, checked."""
     data = _given(machine, X, y, sample_weight, start_model)
@@ -61,7 +76,7 @@ def labelled_data(machine: Any, X: Any, y: Any, sample_weight: Any, start_model:
         classes, factors = present_classes(machine.class_weight, table.classes, table.classes, mass)
         return data._replace(classes=classes, factors=factors)
     y, labels = check_labels(data.y)
-    weight = _weight_beside(data.X, y, sample_weight)
+    weight = _weight_beside(data.X, y, data.weight)
     classes, factors = present_classes(machine.class_weight, labels, y, weight)
     return data._replace(y=y, weight=weight, classes=classes, factors=factors)
 
@@ -71,15 +86,15 @@ def numeric_data(machine: Any, X: Any, y: Any, sample_weight: Any, start_model: 
     data = _given(machine, X, y, sample_weight, start_model)
     if data.is_streamed:
         return data
-    y = check_numbers(data.y)
-    return data._replace(y=y, weight=_weight_beside(data.X, y, sample_weight))
+    y, weight = check_targets(data.X, data.y, data.weight)
+    return data._replace(y=y, weight=weight)
 
 
 def _given(machine: Any, X: Any, y: Any, sample_weight: Any, start_model: Any) -> FitData:
     """Rows checked, or a source; labels and weights beside rows as they came."""
     refuse_path(machine, X)
     refuse_source(machine, X)
-    carried = carried_by(X)
+    carried = carried_by(X) if is_source(X) else None
     if machine.stream is not None and not (isinstance(machine.stream, str) and machine.stream in STREAM):
         raise unknown_name("stream", machine.stream, STREAM)
     if is_source(X):

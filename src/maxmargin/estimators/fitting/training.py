@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -137,7 +138,9 @@ class Trainer:
         one_each = are_linear or (several and (side_by_side or thread_count(self.n_jobs) == 1))
         with at_most(self.n_jobs), reusing(), one_blas_thread() if one_each else nullcontext():
             if side_by_side:
-                jobs = [trainer._job(*job) for job in zip(range(len(starts)), specifications, starts, strict=True)]
+                jobs = [
+                    partial(trainer._one, *job) for job in zip(range(len(starts)), specifications, starts, strict=True)
+                ]
                 parts = run_apart(jobs, n_threads)
             else:
                 parts = trainer._in_turn(specifications, starts)
@@ -171,11 +174,6 @@ class Trainer:
         entries = self.X.nnz if sparse.issparse(self.X) else self.X.size
         fewer = len(specifications) < thread_count(self.n_jobs)
         return n_rows > _MANY_ROWS or (fewer and entries >= _SHARED_ENTRIES)
-
-    def _job(
-        self, number: int, specification: Specification, start: Solution | None
-    ) -> Callable[[], tuple[Certificate, History]]:
-        return lambda: self._one(number, specification, start)
 
     def _in_turn(
         self, specifications: Sequence[Specification], starts: Sequence[Solution | None]

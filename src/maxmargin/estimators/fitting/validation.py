@@ -1,10 +1,12 @@
-"""Checks of rows, labels and weights: scikit-learn's, with our exceptions, and a few of our own."""
+"""Checks of rows, labels, row weights and class weights: scikit-learn's, with our exceptions, and some of our own."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from numbers import Real
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -15,11 +17,14 @@ from sklearn.utils.validation import _num_samples, validate_data
 
 from maxmargin._types import Labels, Rows, Vector
 from maxmargin.data import as_rows
-from maxmargin.data.finite import first_not_finite
+from maxmargin.data.arrays import first_not_finite
 from maxmargin.errors import DataError, DataTypeError, ParameterError
-from maxmargin.estimators.fitting.sources import refuse_path, refuse_source
+from maxmargin.problems import is_source
 
 _FEW_CLASSES = 4
+
+Factors: TypeAlias = tuple[tuple[Any, float], ...]
+"""Labels, each with its factor on C."""
 
 
 @contextmanager
@@ -55,6 +60,31 @@ def check_rows(estimator: BaseEstimator, X: Rows, *, on: str, reset: bool, count
             rows = validate_data(estimator, X, reset=reset, **kinds) if count_columns else check_array(X, **kinds)
         check_finite(rows, getattr(X, "columns", None))
         return as_rows(rows) if count_columns else rows  # loops count on sparse columns that are sorted and unique
+
+
+def refuse_path(estimator: Any, X: Any) -> None:
+    """Say what to do with a path in the place of rows."""
+    if not isinstance(X, (str, os.PathLike)):
+        return
+    name, kind = os.fspath(X), type(estimator).__name__
+    if getattr(estimator, "_trains_on_sources", False):
+        raise DataTypeError(
+            f"{kind} takes arrays or a source, got the path {name!r}. Open it: maxmargin.open({name!r}) is a source."
+        )
+    raise DataTypeError(
+        f"{kind} takes arrays, got the path {name!r}. Open it with source = maxmargin.open({name!r}); then "
+        "X, y = source.head(source.n_rows) has all its rows."
+    )
+
+
+def refuse_source(estimator: Any, X: Any) -> None:
+    """Say what to do with a source where a machine is trained on arrays."""
+    if is_source(X) and not getattr(estimator, "_trains_on_sources", False):
+        raise DataTypeError(
+            f"{type(estimator).__name__} is trained on arrays and not from a source. Where all rows fit in memory, "
+            "X, y = source.head(source.n_rows) loads them for fit(X, y). LinearSVC, LinearSVR, LogisticRegression "
+            f"and naive Bayes are trained from a source of any size.{getattr(estimator, '_instead', '')}"
+        )
 
 
 def _is_ready(estimator: BaseEstimator, X: Rows, reset: bool) -> bool:
@@ -177,3 +207,58 @@ def check_weights(sample_weight: Any, n_rows: int) -> Vector | None:
     if not np.any(weight):
         raise DataError("every sample_weight is zero; at least one row must count.")
     return weight
+
+
+def check_targets(X: Rows, y: Any, sample_weight: Any) -> tuple[Vector, Vector | None]:
+    """Numbers and weights of as many rows as X has."""
+    numbers = check_numbers(y)
+    check_same_length(X, numbers)
+    return numbers, check_weights(sample_weight, len(numbers))
+
+
+def present_classes(
+    class_weight: Any, labels: Labels, y: Labels, sample_weight: Vector | None
+) -> tuple[Labels, Factors]:
+    """The classes that have rows of positive weight, at least two of them, and the factors on C of the labels.
+
+    Weight zero is absence, so a class of which every row has weight zero is as if its rows were not there. Kept, its
+    free intercept would run to minus infinity, or the machine that tells it from others would have nothing to go by.
+    """
+    here = [True if sample_weight is None else bool(np.any(sample_weight[y == label])) for label in labels]
+    # A dictionary may name a class that is absent by its weights: that is no mistake.
+    factors = _class_factors(class_weight, labels if isinstance(class_weight, dict) else labels[here], y, sample_weight)
+    factor = dict(factors)
+    here = [some and factor.get(label, 1.0) > 0.0 for some, label in zip(here, labels.tolist(), strict=True)]
+    if sum(here) < 2:
+        raise DataError(
+            f"at least two classes need rows with positive weights; of {labels.tolist()} only {labels[here].tolist()} "
+            "have such rows."
+        )
+    return labels[here], factors
+
+
+def _class_factors(class_weight: Any, classes: Labels, y: Labels, sample_weight: Vector | None) -> Factors:
+    """Factor on C of each label: given by a dictionary, or "balanced" so that every class weighs the same in sum.
+
+    Balanced weights count rows by their sample weight, so that a row of weight 2 is the row twice.
+    """
+    if class_weight is None:
+        return ()
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        weight = np.ones(len(y)) if sample_weight is None else sample_weight
+        mass = [float(np.sum(weight[y == label])) for label in classes]
+        return tuple(
+            (label.item() if hasattr(label, "item") else label, sum(mass) / (len(classes) * m) if m > 0.0 else 0.0)
+            for label, m in zip(classes, mass, strict=True)
+        )
+    if not isinstance(class_weight, dict):
+        raise ParameterError(
+            f'class_weight must be None, "balanced" or a dictionary from label to factor, got {class_weight!r}.'
+        )
+    known = set(classes.tolist())
+    for label, factor in class_weight.items():
+        if label not in known:
+            raise ParameterError(f"class_weight names the label {label!r}; the classes are {sorted(known)}.")
+        if not isinstance(factor, Real) or not 0 <= float(factor) < np.inf:
+            raise ParameterError(f"class_weight[{label!r}] must be zero or a positive number, got {factor!r}.")
+    return tuple((label, float(factor)) for label, factor in class_weight.items())

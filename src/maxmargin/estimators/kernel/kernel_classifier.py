@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any, Literal
 
@@ -28,9 +28,15 @@ from maxmargin.estimators.fitting.parameters import check_choice, check_seed
 from maxmargin.estimators.fitting.progress import Watch
 from maxmargin.estimators.fitting.sources import Classifier
 from maxmargin.estimators.fitting.training import Certified, Trainer, Training, as_it_is
-from maxmargin.estimators.fitting.validation import check_known_labels, check_labels, check_same_length, check_weights
-from maxmargin.estimators.fitting.weights import Factors, present_classes
-from maxmargin.estimators.kernel.kernel_machine import KernelMachine, known_complaints
+from maxmargin.estimators.fitting.validation import (
+    Factors,
+    check_known_labels,
+    check_labels,
+    check_same_length,
+    check_weights,
+    present_classes,
+)
+from maxmargin.estimators.kernel.kernel_machine import SupportVectorMachine, known_complaints
 from maxmargin.estimators.kernel.probabilities import (
     N_FOLDS,
     coupled_probabilities,
@@ -56,22 +62,25 @@ def _wants_probability(probability: Any) -> bool:
     return not isinstance(probability, str) and bool(probability)
 
 
-class KernelClassifier(Classifier, KernelMachine):
+@dataclass(eq=False, repr=False, kw_only=True)
+class KernelClassifier(Classifier, SupportVectorMachine):
     """Base of the classifiers with kernels; a subclass has the parameters and says what is minimised."""
 
-    classes_: Labels
-    class_weight_: Vector
-    n_support_: RowIndex
-    _slopes: Vector
-    _shifts: Vector | None = None
+    probability: bool = False
+    class_weight: Any = None
+    decision_function_shape: Literal["ovr", "ovo"] = "ovr"
+    break_ties: bool = False
+    classes_: Labels = field(init=False)
+    class_weight_: Vector = field(init=False)
+    n_support_: RowIndex = field(init=False)
+    _slopes: Vector = field(init=False)
+    _shifts: Vector | None = field(default=None, init=False)
     """B of the sigmoids of a model that LIBSVM wrote; those fitted here have none."""
-    decision_function_shape: Literal["ovr", "ovo"]
-    break_ties: bool
-    probability: bool | str
 
     def _check_choices(self) -> None:
-        if self.probability != "deprecated" and not isinstance(self.probability, (bool, np.bool_)):
-            raise ParameterError(f"probability must be True or False, got probability={self.probability!r}.")
+        asked: Any = self.probability
+        if asked != "deprecated" and not isinstance(asked, (bool, np.bool_)):
+            raise ParameterError(f"probability must be True or False, got probability={asked!r}.")
         check_choice("decision_function_shape", self.decision_function_shape, ("ovr", "ovo"))
 
     def _tasks(self) -> list[Pair]:
@@ -98,7 +107,8 @@ class KernelClassifier(Classifier, KernelMachine):
     def _store(self, training: Training, X: Rows, y: Labels, classes: Labels, factors: Factors, kernel: Kernel) -> None:
         """Keep the machines that were trained, one a pair of classes."""
         self.classes_, self._kernel = classes, kernel
-        self.class_weight_ = _factors_of(classes, factors)
+        factor = dict(factors)
+        self.class_weight_ = np.array([factor.get(label, 1.0) for label in classes.tolist()])
         self._slopes, self._shifts = np.empty(0), None
         self._store_pairs(training.points, X, y)
 
@@ -296,9 +306,3 @@ def tasks_of(classes: Labels) -> list[Pair]:
     if len(labels) == 2:
         return [Pair(negative=labels[0], positive=labels[1])]
     return [Pair(negative=later, positive=earlier) for earlier, later in combinations(labels, 2)]
-
-
-def _factors_of(classes: Labels, factors: Factors) -> Vector:
-    """Factor on C of every class."""
-    known = dict(factors)
-    return np.array([known.get(label, 1.0) for label in classes.tolist()])

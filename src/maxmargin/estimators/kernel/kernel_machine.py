@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, ClassVar
+from dataclasses import dataclass, field
+from numbers import Real
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from scipy import sparse
@@ -12,17 +14,19 @@ from sklearn.utils.validation import check_is_fitted
 
 from maxmargin._types import Labels, Matrix, RowIndex, Rows, Vector
 from maxmargin.certificates import Point
-from maxmargin.data import count_rows
-from maxmargin.errors import DataError
+from maxmargin.data import as_double, count_rows
+from maxmargin.errors import DataError, ParameterError
 from maxmargin.estimators.fitting.machine import Machine
 from maxmargin.estimators.fitting.parameters import check_cache
 from maxmargin.estimators.fitting.sources import AcceptsSources, block_by_block
 from maxmargin.estimators.fitting.validation import check_rows
-from maxmargin.estimators.fitting.weights import kernel_width
 from maxmargin.kernels import Kernel, Linear, as_kernel
 from maxmargin.problems import Status, combine_columns, linear_scores
 
+_BLOCK_ROWS = 4096
 
+
+@dataclass(eq=False, repr=False, kw_only=True)
 class KernelMachine(AcceptsSources, Machine):
     """A machine whose weight vector is a combination of support rows seen through a kernel."""
 
@@ -31,15 +35,18 @@ class KernelMachine(AcceptsSources, Machine):
         " Nearly a kernel machine is LinearSVC().fit(source.map(landmarks)), or LinearSVR(), with "
         "landmarks = maxmargin.features.Nystroem(kernel, n_components).fit(source)."
     )
-    _kernel: Kernel
-    support_: RowIndex
-    support_vectors_: Rows
-    dual_coef_: Rows
-    intercept_: Vector
-    shape_fit_: tuple[int, ...]
-
-    def _memory(self) -> int | None:
-        return check_cache(self.memory, self.cache_size)
+    kernel: str | Kernel | Any = "rbf"
+    degree: int = 3
+    gamma: Literal["scale", "auto"] | float = "scale"
+    coef0: float = 0.0
+    verbose: bool | int = False
+    random_state: Any = None
+    _kernel: Kernel = field(init=False)
+    support_: RowIndex = field(init=False)
+    support_vectors_: Rows = field(init=False)
+    dual_coef_: Rows = field(init=False)
+    intercept_: Vector = field(init=False)
+    shape_fit_: tuple[int, ...] = field(init=False)
 
     def _check_kernel_input(self, X: Rows, *, reset: bool) -> Rows:
         # gamma needs the data and the data's check needs to know what the kernel works on: a draft kernel tells that.
@@ -167,6 +174,55 @@ class KernelMachine(AcceptsSources, Machine):
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.kernel == "precomputed"
         return tags
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class SupportVectorMachine(KernelMachine):
+    """A kernel machine whose solvers keep kernel rows and may put variables aside."""
+
+    shrinking: bool = True
+    tol: float = 1e-3
+    cache_size: float | None = None
+    max_iter: int | None = -1
+
+    def _memory(self) -> int | None:
+        return check_cache(self.memory, self.cache_size)
+
+
+def kernel_width(gamma: Any, X: Rows, sample_weight: Vector | None) -> float:
+    """Gamma of a kernel: a number, "scale" for 1 / (d var(X)), "auto" for 1 / d.
+
+    The variance of "scale" is weighted, so that a row of weight 2 is the row twice.
+    """
+    if isinstance(gamma, str):
+        if getattr(X, "ndim", 1) != 2 or gamma not in ("scale", "auto"):
+            raise ParameterError(f"gamma must be 'scale', 'auto' or a number, got gamma={gamma!r}.")
+        if gamma == "auto":
+            return 1.0 / int(X.shape[1])
+        spread = _variance(X, sample_weight)
+        return 1.0 / (int(X.shape[1]) * spread) if spread > 0.0 else 1.0
+    if not isinstance(gamma, Real) or isinstance(gamma, bool) or not 0 <= float(gamma) < np.inf:
+        raise ParameterError(f"gamma must be 'scale', 'auto' or a number that is not negative, got gamma={gamma!r}.")
+    return float(gamma)
+
+
+def _variance(X: Rows, sample_weight: Vector | None) -> float:
+    """Variance over all entries of X in double precision, block by block: X is never copied whole."""
+    n, d = X.shape
+    weight = np.ones(n) if sample_weight is None else sample_weight
+    mass = float(np.sum(weight)) * d
+    blocks = [slice(start, start + _BLOCK_ROWS) for start in range(0, n, _BLOCK_ROWS)]
+    mean = sum(float(weight[b] @ np.asarray(as_double(X[b]).sum(axis=1)).ravel()) for b in blocks) / mass
+    square = 0.0
+    for b in blocks:
+        part = as_double(X[b])
+        if sparse.issparse(part):  # entries that are not stored are zero
+            stored = part.copy()
+            stored.data = np.square(stored.data - mean) - mean**2
+            square += float(weight[b] @ (np.asarray(stored.sum(axis=1)).ravel() + d * mean**2))
+        else:
+            square += float(weight[b] @ np.square(part - mean).sum(axis=1))
+    return float(square / mass)
 
 
 def _laid_out_like(support_vectors: Rows, coefficients: Matrix) -> Rows:

@@ -14,11 +14,10 @@ from maxmargin.certificates import Point
 from maxmargin.data import count_rows
 from maxmargin.errors import DataError, ParameterError
 from maxmargin.estimators.fitting.machine import all_or_nothing
-from maxmargin.estimators.fitting.parameters import check_intercept, check_memory, check_positive, check_seed
+from maxmargin.estimators.fitting.parameters import check_intercept, check_positive, check_seed
 from maxmargin.estimators.fitting.sources import Regressor
-from maxmargin.estimators.fitting.validation import check_numbers, check_same_length, check_weights
+from maxmargin.estimators.fitting.validation import check_targets
 from maxmargin.estimators.kernel.kernel_machine import KernelMachine
-from maxmargin.kernels import Kernel
 from maxmargin.losses import Absolute, Squared
 from maxmargin.problems import Problem, Regression, Solution, Specification
 from maxmargin.solvers import Solver
@@ -28,7 +27,7 @@ from maxmargin.solvers.registry import kernel_regression_solver
 _LEAST_ALPHA = 1e-100
 
 
-@dataclass(eq=False, repr=False)  # writes `__init__`: the fields are the parameters
+@dataclass(eq=False, repr=False)
 class KernelRegression(Regressor, KernelMachine):
     """Kernel ridge regression, and the kernel linear regression of the lectures.
 
@@ -43,15 +42,13 @@ class KernelRegression(Regressor, KernelMachine):
     a C larger than every multiplier, which has the same minimum (`maxmargin.solvers.kernel.equations` says why). Where
     no function of the kernel goes through all targets, as for two equal rows with different ones, the closed form
     refuses, and the updates run until `max_iter`: their predictions come to least squares, or near it, but no
-    certificate says CONVERGED.
+    certificate says CONVERGED. Parameters and attributes not named here are those of `SVR`.
 
     Parameters
     ----------
     alpha
         Strength of the penalty, zero or positive. `alpha` is scikit-learn's name; it has nothing to do with the
         multipliers, to which these pages give that letter.
-    kernel, gamma, degree, coef0
-        As in `SVR`.
     intercept
         "free" (not penalised), "augmented" (the kernel k + 1) or "none".
     solver
@@ -65,25 +62,13 @@ class KernelRegression(Regressor, KernelMachine):
         Relative duality gap and KKT violation at which iterations stop, and beyond which the fit warns.
     max_iter
         Limit on the passes of the two updates and on the steps of conjugate gradients; None or -1 means none.
-    max_seconds
-        Time budget; the model so far, with its certificate, is the result.
     random_state
         Seed of the order of "one-at-a-time" and of the preconditioner of "conjugate-gradients".
-    n_jobs
-        Threads; None means all cores.
     memory
         Bytes for the kernel matrix, a number or a text such as "4GB"; None means 2 GB.
-    device
-        "auto" or "cpu".
-    verbose
-        1 shows the progress of the fit in one line; 0 is silent.
 
     Attributes
     ----------
-    certificate_ : Certificate
-        How far the model is from optimal.
-    history_ : History
-        Primal, dual and gap at each check.
     dual_coef_
         beta_i of every row, w = sum_i beta_i phi(x_i); as in `KernelRidge`.
     X_fit_
@@ -103,21 +88,10 @@ class KernelRegression(Regressor, KernelMachine):
 
     alpha: float = 1.0
     _: KW_ONLY
-    kernel: str | Kernel | Any = "rbf"
-    degree: int = 3
-    gamma: Literal["scale", "auto"] | float = "scale"
-    coef0: float = 0.0
     tol: float = 1e-4
     max_iter: int | None = 10_000
     learning_rate: float | None = None
-    random_state: Any = None
-    solver: str | Solver = "auto"
     intercept: Literal["free", "augmented", "none"] = "free"
-    max_seconds: float | None = None
-    n_jobs: int | None = None
-    memory: str | int | None = None
-    device: str = "auto"
-    verbose: bool | int = False
 
     @all_or_nothing
     def fit(self, X: Rows, y: Labels | None = None, sample_weight: Vector | None = None) -> KernelRegression:
@@ -125,9 +99,7 @@ class KernelRegression(Regressor, KernelMachine):
         alpha, intercept = _strength(self.alpha), check_intercept(self.intercept)
         solver = self._solver(alpha)
         X = self._check_kernel_input(X, reset=True)
-        y = check_numbers(_one_target(y))
-        check_same_length(X, y)
-        weight = check_weights(sample_weight, len(y))
+        y, weight = check_targets(X, _one_target(y), sample_weight)
         self._kernel = self._make_kernel(X, weight)
         specification = Specification(Regression(), Squared(), 1.0, intercept, self._kernel)
         if alpha > 0.0:
@@ -160,10 +132,6 @@ class KernelRegression(Regressor, KernelMachine):
                 "are for nothing else."
             )
         return solver
-
-    def _memory(self) -> int | None:
-        """Byte budget; there is no second name for it here."""
-        return check_memory(self.memory)
 
     def _store(self, point: Point, X: Rows) -> None:
         n_rows = count_rows(X)

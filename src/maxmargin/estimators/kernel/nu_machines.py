@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from sklearn.base import OutlierMixin
@@ -33,36 +33,19 @@ from maxmargin.estimators.fitting.machine import all_or_nothing
 from maxmargin.estimators.fitting.parameters import check_choice, check_finite_cost, check_nu
 from maxmargin.estimators.fitting.validation import check_weights
 from maxmargin.estimators.kernel.kernel_classifier import KernelClassifier, tasks_of
-from maxmargin.estimators.kernel.kernel_machine import KernelMachine, known_complaints
-from maxmargin.estimators.kernel.kernel_regressor import KernelRegressor
-from maxmargin.kernels import Kernel
+from maxmargin.estimators.kernel.kernel_machine import SupportVectorMachine, known_complaints
+from maxmargin.estimators.kernel.svr import KernelRegressor
 from maxmargin.losses import EpsilonInsensitive, Hinge
 from maxmargin.problems import Intercept, KernelProblem, OneClass, Problem, Regression, Solution, Specification
 from maxmargin.solvers import Solver
 from maxmargin.solvers.kernel.automatic import Blocks
 
 
-# The parameters of an estimator are the fields of a dataclass, which writes `__init__`; it is compared as an object.
 @dataclass(eq=False, repr=False, kw_only=True)
-class NuMachine(KernelMachine):
+class NuMachine(SupportVectorMachine):
     """A kernel machine with `nu`."""
 
     nu: float = 0.5
-    kernel: str | Kernel | Any = "rbf"
-    degree: int = 3
-    gamma: Literal["scale", "auto"] | float = "scale"
-    coef0: float = 0.0
-    shrinking: bool = True
-    tol: float = 1e-3
-    cache_size: float | None = None
-    verbose: bool | int = False
-    max_iter: int | None = -1
-    random_state: Any = None
-    solver: str | Solver = "auto"
-    max_seconds: float | None = None
-    n_jobs: int | None = None
-    memory: str | int | None = None
-    device: str = "auto"
 
     def _settings(self, solver: str | Solver | None = None) -> Solver:
         given = self.solver if solver is None else solver
@@ -122,11 +105,6 @@ class NuSVC(NuMachine, KernelClassifier):
     >>> model.score(X, y) > 0.9
     True
     """
-
-    probability: bool = False
-    class_weight: Any = None
-    decision_function_shape: Literal["ovr", "ovo"] = "ovr"
-    break_ties: bool = False
 
     @all_or_nothing
     def fit(self, X: Rows, y: Labels | None = None, sample_weight: Vector | None = None) -> NuSVC:

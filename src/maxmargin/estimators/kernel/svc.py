@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from maxmargin._types import Labels, Rows, Vector
 from maxmargin.estimators.fitting.machine import all_or_nothing
 from maxmargin.estimators.fitting.parameters import check_cost, check_intercept
-from maxmargin.estimators.fitting.starting import starting_points
 from maxmargin.estimators.kernel.kernel_classifier import KernelClassifier, tasks_of
-from maxmargin.kernels import Kernel
 from maxmargin.losses import HardMargin, Hinge
 from maxmargin.problems import Specification
-from maxmargin.solvers import Solver
 from maxmargin.solvers.registry import check_kernel_name
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class SVC(KernelClassifier):
     """Support vector classifier.
 
@@ -104,52 +103,8 @@ class SVC(KernelClassifier):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        C: float = 1.0,
-        kernel: str | Kernel | Any = "rbf",
-        degree: int = 3,
-        gamma: Literal["scale", "auto"] | float = "scale",
-        coef0: float = 0.0,
-        shrinking: bool = True,
-        probability: bool = False,
-        tol: float = 1e-3,
-        cache_size: float | None = None,
-        class_weight: Any = None,
-        verbose: bool | int = False,
-        max_iter: int | None = -1,
-        decision_function_shape: Literal["ovr", "ovo"] = "ovr",
-        break_ties: bool = False,
-        random_state: Any = None,
-        solver: str | Solver = "auto",
-        intercept: Literal["free", "augmented", "none"] = "free",
-        max_seconds: float | None = None,
-        n_jobs: int | None = None,
-        memory: str | int | None = None,
-        device: str = "auto",
-    ):
-        self.C = C
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.shrinking = shrinking
-        self.probability = probability
-        self.tol = tol
-        self.cache_size = cache_size
-        self.class_weight = class_weight
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.decision_function_shape = decision_function_shape
-        self.break_ties = break_ties
-        self.random_state = random_state
-        self.solver = solver
-        self.intercept = intercept
-        self.max_seconds = max_seconds
-        self.n_jobs = n_jobs
-        self.memory = memory
-        self.device = device
+    C: float = 1.0
+    intercept: Literal["free", "augmented", "none"] = "free"
 
     def fit(self, X: Rows, y: Labels | None = None, sample_weight: Vector | None = None) -> SVC:
         """Train on rows X with labels y.
@@ -181,8 +136,7 @@ class SVC(KernelClassifier):
         ]
         check_kernel_name(self.solver, specifications[0])
         solver = self._settings()
-        start = starting_points(start_model, specifications, X, y, weight)
-        training = self._train(specifications, X, y, weight, solver=solver, start=start)
+        training = self._train(specifications, X, y, weight, solver=solver, start_model=start_model)
         self._store(training, X, y, classes, factors, kernel)
         self._conclude(training)
         self._fit_probabilities(specifications, X, y, weight, solver, begun)

@@ -1,21 +1,61 @@
-"""Support vector regression with kernels."""
+"""Regression by kernel machines with a tube: one problem, one row of coefficients."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
-from maxmargin._types import Labels, Rows, Vector
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from maxmargin._types import Labels, Matrix, Rows, Vector
+from maxmargin.certificates import Point
 from maxmargin.estimators.fitting.machine import all_or_nothing
 from maxmargin.estimators.fitting.parameters import check_epsilon, check_finite_cost, check_intercept
-from maxmargin.estimators.fitting.starting import starting_points
-from maxmargin.estimators.kernel.kernel_regressor import KernelRegressor
+from maxmargin.estimators.fitting.sources import Regressor
+from maxmargin.estimators.fitting.training import Training
+from maxmargin.estimators.fitting.validation import check_numbers, check_same_length, check_weights
+from maxmargin.estimators.kernel.kernel_machine import SupportVectorMachine, known_complaints
 from maxmargin.kernels import Kernel
 from maxmargin.losses import EpsilonInsensitive, Loss
 from maxmargin.problems import Regression, Specification
-from maxmargin.solvers import Solver
 from maxmargin.solvers.registry import check_kernel_name
 
 
+class KernelRegressor(Regressor, SupportVectorMachine):
+    """Base of the regressors with kernels and a tube; a subclass has the parameters."""
+
+    def _check_all(
+        self, X: Rows, y: Labels | None, sample_weight: Vector | None
+    ) -> tuple[Rows, Vector, Vector | None, Kernel]:
+        """Rows, targets and weights as a solver takes them, and the kernel."""
+        X = self._check_kernel_input(X, reset=True)
+        y = check_numbers(y)
+        check_same_length(X, y)
+        with known_complaints(sample_weight, y):
+            weight = check_weights(sample_weight, len(y))
+        return X, y, weight, self._make_kernel(X, weight)
+
+    def _store(self, training: Training, X: Rows, kernel: Kernel) -> None:
+        """Keep the machine that was trained."""
+        point = training.points[0]
+        self._kernel = kernel
+        self._store_support(X, point.support, point.coefficients[None, :], np.array([float(np.asarray(point.bias))]))
+        self.n_support_ = np.array([len(point.support)], dtype=np.int32)
+
+    def _machine_coefficients(self) -> Matrix:
+        return self._dual().T
+
+    def _points(self) -> list[Point]:
+        return [self._only_point()]
+
+    def predict(self, X: Rows) -> Vector:
+        """Predicted targets of rows."""
+        check_is_fitted(self)
+        return (self._scores(X, self._machine_coefficients()) + self.intercept_)[:, 0]
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
 class SVR(KernelRegressor):
     """Epsilon-insensitive support vector regression.
 
@@ -50,46 +90,9 @@ class SVR(KernelRegressor):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        kernel: str | Kernel | Any = "rbf",
-        degree: int = 3,
-        gamma: Literal["scale", "auto"] | float = "scale",
-        coef0: float = 0.0,
-        tol: float = 1e-3,
-        C: float = 1.0,
-        epsilon: float = 0.1,
-        shrinking: bool = True,
-        cache_size: float | None = None,
-        verbose: bool | int = False,
-        max_iter: int | None = -1,
-        random_state: Any = None,
-        solver: str | Solver = "auto",
-        intercept: Literal["free", "augmented", "none"] = "free",
-        max_seconds: float | None = None,
-        n_jobs: int | None = None,
-        memory: str | int | None = None,
-        device: str = "auto",
-    ):
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.C = C
-        self.epsilon = epsilon
-        self.shrinking = shrinking
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.solver = solver
-        self.intercept = intercept
-        self.max_seconds = max_seconds
-        self.n_jobs = n_jobs
-        self.memory = memory
-        self.device = device
+    C: float = 1.0
+    epsilon: float = 0.1
+    intercept: Literal["free", "augmented", "none"] = "free"
 
     def fit(self, X: Rows, y: Labels | None = None, sample_weight: Vector | None = None) -> SVR:
         """Train on rows X with targets y; `sample_weight` is a factor on C of each row."""
@@ -103,8 +106,7 @@ class SVR(KernelRegressor):
         X, y, weight, kernel = self._check_all(X, y, sample_weight)
         specifications = [Specification(Regression(), loss, C, intercept, kernel)]
         check_kernel_name(self.solver, specifications[0])
-        start = starting_points(start_model, specifications, X, y, weight)
-        training = self._train(specifications, X, y, weight, start=start)
+        training = self._train(specifications, X, y, weight, start_model=start_model)
         self._store(training, X, kernel)
         self._conclude(training)
         return self

@@ -18,15 +18,8 @@ from sklearn.utils import check_array
 from maxmargin._types import Labels, Matrix, Rows, Vector
 from maxmargin.backends.threads import at_most, one_blas_thread, thread_count
 from maxmargin.errors import ParameterError
-from maxmargin.estimators.fitting.parameters import check_max_iter, check_positive
-from maxmargin.estimators.fitting.validation import (
-    check_finite,
-    check_numbers,
-    check_same_length,
-    check_weights,
-    our_errors,
-)
-from maxmargin.estimators.linear.elastic_net import check_flag, check_precompute
+from maxmargin.estimators.fitting.parameters import check_flag, check_max_iter, check_positive, check_precompute
+from maxmargin.estimators.fitting.validation import check_finite, check_targets, our_errors
 from maxmargin.solvers.sparse.lasso_design import design_of
 from maxmargin.solvers.sparse.lasso_search import LassoSearch, Strength
 
@@ -218,6 +211,4 @@ def check_path_data(X: Rows, y: Labels, sample_weight: Any) -> tuple[Rows, Vecto
     if sparse.issparse(X) and not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
-    y = check_numbers(y)
-    check_same_length(X, y)
-    return X, y, check_weights(sample_weight, len(y))
+    return X, *check_targets(X, y, sample_weight)

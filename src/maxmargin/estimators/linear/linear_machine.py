@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from typing import Any, ClassVar, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 from scipy import sparse
@@ -30,14 +31,19 @@ def _sum_of_squares(X: Rows) -> float:
         return float(np.einsum("ij,ij->", values, values))
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class LinearMachine(AcceptsSources, Machine):
     """A machine with one weight a feature."""
 
     _linear: ClassVar[bool] = True
-    coef_: Matrix
-    intercept_: Any
-    _support: list[RowIndex]
-    _coefficients: list[Vector]
+    fit_intercept: bool = True
+    tol: float = 1e-4
+    max_iter: int | None = None
+    verbose: bool | int = 0
+    coef_: Matrix = field(init=False)
+    intercept_: Any = field(init=False)
+    _support: list[RowIndex] = field(init=False)
+    _coefficients: list[Vector] = field(init=False)
 
     def _check_linear_input(self, X: Rows, *, reset: bool) -> Rows:
         if not reset and self.feature_map_ is not None and getattr(X, "ndim", 0) == 2:
@@ -96,7 +102,18 @@ class LinearMachine(AcceptsSources, Machine):
         return scores
 
 
-class SparseCoefficients(LinearMachine):
+@dataclass(eq=False, repr=False, kw_only=True)
+class CostMachine(LinearMachine):
+    """A linear machine with a cost, of which a fit may begin where the last one ended."""
+
+    C: float = 1.0
+    intercept: Literal["free", "augmented"] = "free"
+    intercept_scaling: float = 1.0
+    random_state: Any = None
+    warm_start: bool = False
+
+
+class SparseCoefficients(CostMachine):
     """Weights that can be kept as a sparse matrix, which is smaller where the L1 penalty made most of them zero."""
 
     def sparsify(self: Model) -> Model:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -14,7 +14,7 @@ from maxmargin.errors import ParameterError
 from maxmargin.estimators.fitting.machine import all_or_nothing
 from maxmargin.estimators.fitting.parameters import check_positive
 from maxmargin.estimators.fitting.sources import Regressor
-from maxmargin.estimators.fitting.validation import check_numbers, check_same_length, check_weights
+from maxmargin.estimators.fitting.validation import check_targets
 from maxmargin.estimators.linear.linear_machine import LinearMachine
 from maxmargin.losses import Squared
 from maxmargin.penalties import Box
@@ -26,19 +26,20 @@ from maxmargin.solvers.registry import check_linear_name
 _LEAST_ALPHA = 1e-100
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class LeastSquaresMachine(Regressor, LinearMachine):
     """A number predicted by <w, x> + b, trained on squared errors."""
 
     _methods: ClassVar[dict[str, Method]]
     """Names of solvers that are a closed form, or conjugate gradients, for the normal equations."""
+    copy_X: bool = True  # noqa: N815 - scikit-learn's name
+    positive: bool = False
 
     def _checked(self, X: Rows, y: Labels | None, sample_weight: Vector | None) -> tuple[Rows, Vector, Vector | None]:
         """Input as a problem takes it."""
         self._check_choices()
         X = self._check_linear_input(X, reset=True)
-        y = check_numbers(y)
-        check_same_length(X, y)
-        return X, y, check_weights(sample_weight, len(y))
+        return X, *check_targets(X, y, sample_weight)
 
     def _check_choices(self) -> None:
         """Refuse what no solver here can do."""
@@ -81,6 +82,7 @@ def check_alpha(alpha: Any, excess: str = "") -> float:
     return strength
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class LinearRegression(LeastSquaresMachine):
     """Ordinary least squares.
 
@@ -139,32 +141,7 @@ class LinearRegression(LeastSquaresMachine):
     intercept_scaling: ClassVar[float] = 1.0
     random_state: ClassVar[None] = None
 
-    def __init__(
-        self,
-        *,
-        fit_intercept: bool = True,
-        copy_X: bool = True,
-        tol: float = 1e-6,
-        n_jobs: int | None = None,
-        positive: bool = False,
-        solver: str | Solver = "auto",
-        max_iter: int | None = None,
-        max_seconds: float | None = None,
-        memory: str | int | None = None,
-        device: str = "auto",
-        verbose: bool | int = 0,
-    ):
-        self.fit_intercept = fit_intercept
-        self.copy_X = copy_X
-        self.tol = tol
-        self.n_jobs = n_jobs
-        self.positive = positive
-        self.solver = solver
-        self.max_iter = max_iter
-        self.max_seconds = max_seconds
-        self.memory = memory
-        self.device = device
-        self.verbose = verbose
+    tol: float = 1e-6
 
     @all_or_nothing
     def fit(self, X: Rows, y: Labels | None = None, sample_weight: Vector | None = None) -> LinearRegression:

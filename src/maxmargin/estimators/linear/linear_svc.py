@@ -5,6 +5,7 @@ K classes are K problems, each class against the rest, or one problem after Cram
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass, field
 from os import PathLike
 from typing import Any, ClassVar, Literal
 
@@ -23,8 +24,7 @@ from maxmargin.estimators.fitting.parameters import (
     check_penalty,
 )
 from maxmargin.estimators.fitting.sources import Classifier, block_by_block
-from maxmargin.estimators.fitting.starting import starting_points
-from maxmargin.estimators.fitting.streaming import labelled_data, trainer_of
+from maxmargin.estimators.fitting.streaming import carry, labelled_data, trainer_of
 from maxmargin.estimators.fitting.validation import check_known_labels
 from maxmargin.estimators.linear.linear_machine import SparseCoefficients
 from maxmargin.losses import CrammerSinger, HardMargin, Hinge, Loss, SquaredHinge
@@ -37,6 +37,7 @@ _LOSSES: dict[str, Loss] = {"hinge": Hinge(), "squared_hinge": SquaredHinge()}
 _PENALTIES: dict[str, Penalty] = {"l1": L1(), "l2": L2()}
 
 
+@dataclass(eq=False, repr=False)
 class LinearSVC(Classifier, SparseCoefficients):
     """Linear support vector classifier.
 
@@ -117,54 +118,15 @@ class LinearSVC(Classifier, SparseCoefficients):
     """
 
     _trains_on_sources: ClassVar[bool] = True
-    classes_: Labels
-
-    def __init__(
-        self,
-        penalty: str = "l2",
-        loss: Literal["hinge", "squared_hinge"] = "squared_hinge",
-        *,
-        dual: bool | Literal["auto"] = "auto",
-        tol: float = 1e-4,
-        C: float = 1.0,
-        multi_class: str = "ovr",
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        class_weight: Any = None,
-        verbose: bool | int = 0,
-        random_state: Any = None,
-        max_iter: int | None = None,
-        intercept: Literal["free", "augmented"] = "free",
-        solver: str | Solver = "auto",
-        stream: str | None = None,
-        max_seconds: float | None = None,
-        n_jobs: int | None = None,
-        memory: str | int | None = None,
-        checkpoint: str | PathLike[str] | None = None,
-        device: str = "auto",
-        warm_start: bool = False,
-    ):
-        self.penalty = penalty
-        self.loss = loss
-        self.dual = dual
-        self.tol = tol
-        self.C = C
-        self.multi_class = multi_class
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.class_weight = class_weight
-        self.verbose = verbose
-        self.random_state = random_state
-        self.max_iter = max_iter
-        self.intercept = intercept
-        self.solver = solver
-        self.stream = stream
-        self.max_seconds = max_seconds
-        self.n_jobs = n_jobs
-        self.memory = memory
-        self.checkpoint = checkpoint
-        self.device = device
-        self.warm_start = warm_start
+    penalty: str = "l2"
+    loss: Literal["hinge", "squared_hinge"] = "squared_hinge"
+    _: KW_ONLY
+    dual: bool | Literal["auto"] = "auto"
+    multi_class: str = "ovr"
+    class_weight: Any = None
+    stream: str | None = None
+    checkpoint: str | PathLike[str] | None = None
+    classes_: Labels = field(init=False)
 
     def fit(self, X: Rows, y: Labels | None = None, sample_weight: Vector | None = None) -> LinearSVC:
         """Train on rows X with labels y, or on a source alone.
@@ -196,10 +158,9 @@ class LinearSVC(Classifier, SparseCoefficients):
             for task in _tasks_of(data.classes, together=self.multi_class == "crammer_singer")
         ]
         solver = self._solver(specifications[0], is_streamed=data.is_streamed)
-        start = starting_points(start_model, specifications, data.X, data.y, data.weight)
-        training = self._train(specifications, data.X, data.y, data.weight, solver=solver, start=start)
+        training = self._train(specifications, data.X, data.y, data.weight, solver=solver, start_model=start_model)
         self.classes_ = data.classes
-        self._carry(data.carried)
+        carry(self, data.carried)
         self._store_points(training.points)
         self._conclude(training)
         return self

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from os import PathLike
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -11,12 +12,10 @@ from maxmargin._types import Labels, Rows, Vector
 from maxmargin.estimators.fitting.machine import all_or_nothing
 from maxmargin.estimators.fitting.parameters import check_choice, check_dual, check_epsilon, check_finite_cost
 from maxmargin.estimators.fitting.sources import Regressor
-from maxmargin.estimators.fitting.starting import starting_points
-from maxmargin.estimators.fitting.streaming import numeric_data, trainer_of
-from maxmargin.estimators.linear.linear_machine import LinearMachine
+from maxmargin.estimators.fitting.streaming import carry, numeric_data, trainer_of
+from maxmargin.estimators.linear.linear_machine import CostMachine
 from maxmargin.losses import EpsilonInsensitive, SquaredEpsilonInsensitive
 from maxmargin.problems import Regression, Specification
-from maxmargin.solvers import Solver
 from maxmargin.solvers.registry import check_linear_name
 
 _LOSSES = {
@@ -25,7 +24,8 @@ _LOSSES = {
 }
 
 
-class LinearSVR(Regressor, LinearMachine):
+@dataclass(eq=False, repr=False, kw_only=True)
+class LinearSVR(Regressor, CostMachine):
     """Linear support vector regression.
 
         minimise over w, b    1/2 |w|^2 + sum_i C_i l(<w, x_i> + b - y_i)
@@ -52,48 +52,11 @@ class LinearSVR(Regressor, LinearMachine):
 
     _trains_on_sources: ClassVar[bool] = True
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 0.0,
-        tol: float = 1e-4,
-        C: float = 1.0,
-        loss: Literal["epsilon_insensitive", "squared_epsilon_insensitive"] = "epsilon_insensitive",
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        dual: bool | Literal["auto"] = "auto",
-        verbose: bool | int = 0,
-        random_state: Any = None,
-        max_iter: int | None = None,
-        intercept: Literal["free", "augmented"] = "free",
-        solver: str | Solver = "auto",
-        stream: str | None = None,
-        max_seconds: float | None = None,
-        n_jobs: int | None = None,
-        memory: str | int | None = None,
-        checkpoint: str | PathLike[str] | None = None,
-        device: str = "auto",
-        warm_start: bool = False,
-    ):
-        self.epsilon = epsilon
-        self.tol = tol
-        self.C = C
-        self.loss = loss
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.dual = dual
-        self.verbose = verbose
-        self.random_state = random_state
-        self.max_iter = max_iter
-        self.intercept = intercept
-        self.solver = solver
-        self.stream = stream
-        self.max_seconds = max_seconds
-        self.n_jobs = n_jobs
-        self.memory = memory
-        self.checkpoint = checkpoint
-        self.device = device
-        self.warm_start = warm_start
+    epsilon: float = 0.0
+    loss: Literal["epsilon_insensitive", "squared_epsilon_insensitive"] = "epsilon_insensitive"
+    dual: bool | Literal["auto"] = "auto"
+    stream: str | None = None
+    checkpoint: str | PathLike[str] | None = None
 
     def fit(self, X: Rows, y: Labels | None = None, sample_weight: Vector | None = None) -> LinearSVR:
         """Train on rows X with targets y, or on a source alone; `sample_weight` is a factor on C of each row."""
@@ -110,11 +73,10 @@ class LinearSVR(Regressor, LinearMachine):
         check_linear_name(self.solver, specifications[0])
         data = numeric_data(self, X, y, sample_weight, start_model)
         solver = trainer_of(self) if data.is_streamed else self._settings()
-        start = starting_points(start_model, specifications, data.X, data.y, data.weight)
-        training = self._train(specifications, data.X, data.y, data.weight, solver=solver, start=start)
+        training = self._train(specifications, data.X, data.y, data.weight, solver=solver, start_model=start_model)
         self._store_points(training.points)
         self.coef_ = self.coef_[0]
-        self._carry(data.carried)
+        carry(self, data.carried)
         self._conclude(training)
         return self
 

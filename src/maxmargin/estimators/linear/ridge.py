@@ -14,6 +14,7 @@ beta_i = c_i r_i, and the duality gap of alpha |w|^2 + sum_i c_i r_i^2 is then |
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -23,19 +24,18 @@ from scipy.linalg import eigh, svd
 from maxmargin._types import Labels, Matrix, Rows, Vector
 from maxmargin.errors import ParameterError
 from maxmargin.estimators.fitting.machine import all_or_nothing
-from maxmargin.estimators.fitting.parameters import check_positive
-from maxmargin.estimators.linear.elastic_net import check_flag
+from maxmargin.estimators.fitting.parameters import check_flag, check_positive
 from maxmargin.estimators.linear.lasso_paths import LassoPath, check_path_data, count_or_grid
 from maxmargin.estimators.linear.linear_regression import LeastSquaresMachine, check_alpha
 from maxmargin.losses import Squared
 from maxmargin.problems import Regression, Specification
-from maxmargin.solvers import Solver
 from maxmargin.solvers.linear.least_squares import Method
 
 _MAX_FACTORED = 8000  # rows or columns, whichever are fewer, whose products are decomposed
 _ABOVE = 10.0  # times the largest square of s that the grid begins with
 
 
+@dataclass(eq=False, repr=False)
 class Ridge(LeastSquaresMachine):
     """Ridge regression.
 
@@ -79,40 +79,11 @@ class Ridge(LeastSquaresMachine):
         "sparse_cg": "cg",
     }
 
-    def __init__(
-        self,
-        alpha: float = 1.0,
-        *,
-        fit_intercept: bool = True,
-        copy_X: bool = True,
-        max_iter: int | None = None,
-        tol: float = 1e-4,
-        solver: str | Solver = "auto",
-        positive: bool = False,
-        random_state: Any = None,
-        intercept: Literal["free", "augmented"] = "free",
-        intercept_scaling: float = 1.0,
-        max_seconds: float | None = None,
-        n_jobs: int | None = None,
-        memory: str | int | None = None,
-        device: str = "auto",
-        verbose: bool | int = 0,
-    ):
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.copy_X = copy_X
-        self.max_iter = max_iter
-        self.tol = tol
-        self.solver = solver
-        self.positive = positive
-        self.random_state = random_state
-        self.intercept = intercept
-        self.intercept_scaling = intercept_scaling
-        self.max_seconds = max_seconds
-        self.n_jobs = n_jobs
-        self.memory = memory
-        self.device = device
-        self.verbose = verbose
+    alpha: float = 1.0
+    _: KW_ONLY
+    random_state: Any = None
+    intercept: Literal["free", "augmented"] = "free"
+    intercept_scaling: float = 1.0
 
     @all_or_nothing
     def fit(self, X: Rows, y: Labels | None = None, sample_weight: Vector | None = None) -> Ridge:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -11,12 +12,12 @@ from maxmargin._types import Labels, Matrix, Rows, Vector
 from maxmargin.errors import DataError
 from maxmargin.estimators.fitting.machine import all_or_nothing
 from maxmargin.estimators.fitting.sources import Classifier, Regressor, block_by_block
-from maxmargin.estimators.fitting.validation import check_numbers, our_errors
-from maxmargin.estimators.fitting.weights import present_classes
+from maxmargin.estimators.fitting.validation import check_numbers, our_errors, present_classes
 from maxmargin.estimators.trees.base import DecisionTree
 from maxmargin.trees.fitting import as_targets
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class DecisionTreeClassifier(Classifier, DecisionTree):
     """A tree of tests `x_j <= threshold` that ends in classes.
 
@@ -81,42 +82,12 @@ class DecisionTreeClassifier(Classifier, DecisionTree):
     <BLANKLINE>
     """
 
-    classes_: Labels
-    n_classes_: int
     _criteria: ClassVar[tuple[str, ...]] = ("gini", "entropy", "log_loss")
 
-    def __init__(
-        self,
-        *,
-        criterion: Literal["gini", "entropy", "log_loss"] = "gini",
-        splitter: Literal["best", "random"] = "best",
-        max_depth: int | None = None,
-        min_samples_split: float = 2,
-        min_samples_leaf: float = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        max_features: int | float | str | None = None,
-        random_state: Any = None,
-        max_leaf_nodes: int | None = None,
-        min_impurity_decrease: float = 0.0,
-        class_weight: Any = None,
-        ccp_alpha: float = 0.0,
-        monotonic_cst: Any = None,
-        n_jobs: int | None = None,
-    ):
-        self.criterion = criterion
-        self.splitter = splitter
-        self.max_depth = max_depth
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.min_weight_fraction_leaf = min_weight_fraction_leaf
-        self.max_features = max_features
-        self.random_state = random_state
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_impurity_decrease = min_impurity_decrease
-        self.class_weight = class_weight
-        self.ccp_alpha = ccp_alpha
-        self.monotonic_cst = monotonic_cst
-        self.n_jobs = n_jobs
+    criterion: Literal["gini", "entropy", "log_loss"] = "gini"
+    class_weight: Any = None
+    classes_: Labels = field(init=False)
+    n_classes_: int = field(init=False)
 
     @all_or_nothing
     def fit(
@@ -170,6 +141,7 @@ class DecisionTreeClassifier(Classifier, DecisionTree):
         return tags
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class DecisionTreeRegressor(Regressor, DecisionTree):
     """A tree of tests `x_j <= threshold` that ends in means.
 
@@ -191,36 +163,7 @@ class DecisionTreeRegressor(Regressor, DecisionTree):
 
     _criteria: ClassVar[tuple[str, ...]] = ("squared_error",)
 
-    def __init__(
-        self,
-        *,
-        criterion: Literal["squared_error"] = "squared_error",
-        splitter: Literal["best", "random"] = "best",
-        max_depth: int | None = None,
-        min_samples_split: float = 2,
-        min_samples_leaf: float = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        max_features: int | float | str | None = None,
-        random_state: Any = None,
-        max_leaf_nodes: int | None = None,
-        min_impurity_decrease: float = 0.0,
-        ccp_alpha: float = 0.0,
-        monotonic_cst: Any = None,
-        n_jobs: int | None = None,
-    ):
-        self.criterion = criterion
-        self.splitter = splitter
-        self.max_depth = max_depth
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.min_weight_fraction_leaf = min_weight_fraction_leaf
-        self.max_features = max_features
-        self.random_state = random_state
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_impurity_decrease = min_impurity_decrease
-        self.ccp_alpha = ccp_alpha
-        self.monotonic_cst = monotonic_cst
-        self.n_jobs = n_jobs
+    criterion: Literal["squared_error"] = "squared_error"
 
     @all_or_nothing
     def fit(self, X: Rows, y: Any = None, sample_weight: Any = None, check_input: bool = True) -> DecisionTreeRegressor:

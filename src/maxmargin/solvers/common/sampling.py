@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from maxmargin._types import RowIndex, Vector
 from maxmargin.data import ArraySource
-from maxmargin.data.passes import Passes
+from maxmargin.data.rows import ArrayRows
 from maxmargin.problems import LinearProblem
 
 _LONG = 3.0  # times the mean square is a long row
@@ -54,7 +54,7 @@ def sample_of(problem: LinearProblem) -> LinearProblem | None:
     every = n // max(_sample_size(problem), n // _SMALLEST_SHARE)
     if every < _LARGEST_SHARE:
         return None
-    is_long = long_rows(Passes(problem.source).squared_lengths())
+    is_long = long_rows(ArrayRows(problem.source).squared_lengths())
     chosen, count = sampled(np.arange(n), is_long, every)
     source = ArraySource(problem.source.take(chosen), problem.targets[chosen], problem.costs[chosen] * count)
     return LinearProblem(source, problem.loss, 1.0, problem.intercept)

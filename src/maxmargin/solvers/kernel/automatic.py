@@ -32,8 +32,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from maxmargin.backends.threads import run_until_interrupted
-from maxmargin.data.passes import Passes
+from maxmargin.data.rows import ArrayRows
 from maxmargin.kernels import Linear
 from maxmargin.losses import HardMargin
 from maxmargin.problems import KernelProblem, LinearProblem, Problem, ProblemKind, Solution, Status
@@ -41,7 +40,7 @@ from maxmargin.solvers.common.polish import polish
 from maxmargin.solvers.common.solver import Solver, is_quadratic
 from maxmargin.solvers.kernel.driver import KernelDriver
 from maxmargin.solvers.kernel.dual import KernelSolver, Variables, is_soft
-from maxmargin.solvers.kernel.engine import KernelEngine, WorkingSets
+from maxmargin.solvers.kernel.engine import KernelEngine
 from maxmargin.solvers.kernel.host import ManyRows
 from maxmargin.solvers.kernel.values import with_shared_values
 from maxmargin.solvers.kernel.whole_matrix import WholeMatrix
@@ -50,11 +49,9 @@ from maxmargin.solvers.reference.qp import QP
 
 _WHOLE = 1024
 _WHOLE_STORED = 4096  # the same for a matrix that somebody stored
-_BRIEF = 500  # rows up to which a fit takes milliseconds
 _BUDGET = 1 << 30
+_FEW_ROWS = 1024  # on whose matrix pair steps are quick, and the reference takes a second
 _MANY_STEPS, _MANY_STEPS_OF_LOW_RANK = 1_000_000, 30_000
-_MOST_FOR_REFERENCE = 1024  # rows, which take it a second
-_MANY_ROWS = 1024  # a smaller matrix is there as a whole, and pair steps on it are quick
 _MOST_FEATURES = 1500  # whose equations are factored in a moment
 _LINEAR_TOL = 1e-8
 
@@ -87,21 +84,21 @@ class Blocks(KernelSolver):
         """Solve from beta = 0, or from the coefficients of `start`."""
         driver = self.driver(self.checked(problem), start)
         driver.patience = _patience(driver.problem, self.max_iter)
-        name, interrupted = self.name, _run(driver)
-        if driver.status is Status.STALLED and math.isfinite(driver.patience) and not interrupted:
-            driver.patience = math.inf
-            try:
-                found = self.reference(driver)
-            except KeyboardInterrupt:
-                return driver.solution(Status.INTERRUPTED)
-            if found.status is Status.INTERRUPTED:
-                return driver.solution(Status.INTERRUPTED)
-            if found.status is not Status.BUDGET:  # cut off or not begun: steps take the time that is left
-                driver.begin(found)
-                name = found.solver
-            interrupted = _run(driver)
-        status = Status.INTERRUPTED if interrupted else driver.status
-        return replace(driver.solution(status), solver=name)
+        driver.run_until_interrupted()
+        if driver.status is not Status.STALLED or math.isinf(driver.patience):
+            return driver.solution()
+        try:
+            found = self.reference(driver)
+        except KeyboardInterrupt:
+            found = driver.solution(Status.INTERRUPTED)
+        if found.status is Status.INTERRUPTED:
+            return driver.solution(Status.INTERRUPTED)
+        is_taken = found.status is not Status.BUDGET  # cut off or not begun: steps take the time that is left
+        if is_taken:
+            driver.begin(found)
+        driver.patience = math.inf
+        driver.run_until_interrupted()
+        return replace(driver.solution(), solver=found.solver if is_taken else self.name)
 
     def driver(self, problem: KernelProblem, start: Solution | None = None) -> KernelDriver:
         """The driver of a problem with the engine that suits, before its first step."""
@@ -112,9 +109,8 @@ class Blocks(KernelSolver):
         if problem.n_rows <= (self.whole if problem.stored is None else max(self.whole, _WHOLE_STORED)):
             engine = WholeMatrix(problem, variables, beta)
         else:
-            pace = WorkingSets(self.active, self.size)
-            engine = ManyRows(problem, variables, beta, pace, self.memory or _BUDGET)
-        return KernelDriver(problem, variables, engine, self)
+            engine = ManyRows(problem, variables, beta, self.active, self.size, self.memory or _BUDGET)
+        return KernelDriver(problem, engine, self)
 
     def reference(self, driver: KernelDriver) -> Solution:
         """Coefficients from another solver, in the time that is left."""
@@ -145,7 +141,7 @@ class KernelAutomatic(KernelSolver):
             return QP(self.tol, self.max_iter, self.max_seconds).solve(problem, start)
         blocks = Blocks(self.tol, self.max_iter, self.max_seconds, self.memory)
         counted = self.max_iter is not None  # as pair steps, which a linear machine does not make
-        is_large = problem.n_rows > _MANY_ROWS and not counted
+        is_large = problem.n_rows > _FEW_ROWS and not counted
         if not (is_large and isinstance(problem, KernelProblem) and is_of_low_rank(problem)):
             return blocks.solve(problem, start)
         found = as_linear_machine(problem, self)
@@ -155,17 +151,12 @@ class KernelAutomatic(KernelSolver):
         return replace(blocks, max_seconds=left).solve(problem, found)
 
 
-def _run(driver: KernelDriver) -> bool:
-    """Pair steps to their end; whether Ctrl-C was that."""
-    return run_until_interrupted(driver.run, brief=driver.problem.n_rows <= _BRIEF)[1]
-
-
 def _patience(problem: KernelProblem, max_iter: int | None) -> float:
     """Pair steps after which another solver is quicker, on few rows.
 
     The reference knows neither nu nor negative eigenvalues.
     """
-    if problem.n_rows > _MOST_FOR_REFERENCE or problem.nu is not None or max_iter is not None or not problem.is_convex:
+    if problem.n_rows > _FEW_ROWS or problem.nu is not None or max_iter is not None or not problem.is_convex:
         return math.inf
     return _MANY_STEPS_OF_LOW_RANK if is_of_low_rank(problem) else _MANY_STEPS
 
@@ -184,7 +175,7 @@ def as_linear_machine(problem: KernelProblem, settings: Solver) -> Solution:
     box = linear.loss.dual_box(linear.costs)
     if box is None or found.status is Status.INTERRUPTED:
         return replace(found, weights=None, bias=None)
-    alpha, seen = polish(linear, found.alpha, box, Passes(linear.source, 1).squared_lengths())
+    alpha, seen = polish(linear, found.alpha, box, ArrayRows(linear.source, 1).squared_lengths())
     is_good = seen.gap <= settings.tol * abs(seen.primal) and seen.kkt_violation <= settings.tol
     status = Status.CONVERGED if is_good else found.status if found.status is not Status.CONVERGED else Status.STALLED
     found.history.record(found.history.passes[-1] if len(found.history) else 0, seen.primal, seen.dual)

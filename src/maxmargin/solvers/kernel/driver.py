@@ -5,12 +5,8 @@
         stop where both are within the tolerance, and slopes are precise enough to say so
         working sets <- variables that still compete; solve them; bring all slopes up to date
 
-How working sets are chosen depends on what the engine is good at:
-
-    WorkingSets    a few thousand variables become active: those between their bounds, and those that violate most. They
-                   are solved to a tenth of the violation around them, in rounds: a working set, half of it new and half
-                   carried over, is solved to a tenth again.
-    Unsettled      all variables at once, but for those that no violating pair is likely to contain.
+Where the engine has active sets, these are solved to a tenth of the violation around them, in rounds: a working set,
+chosen anew in each, is solved to a tenth again. Otherwise a working set is solved to the end at once.
 
 The tolerance is about the machine that a certificate will be about. For a margin that nu leads to, that machine is
 divided by rho, and its slopes with it. At the optimum
@@ -42,17 +38,18 @@ from typing import NamedTuple, TypeGuard
 import numpy as np
 
 from maxmargin._types import RowIndex, Vector
-from maxmargin.backends.threads import StopFlag
+from maxmargin.backends.threads import StopFlag, run_until_interrupted
 from maxmargin.errors import ParameterError
 from maxmargin.losses import ResidualLoss
 from maxmargin.problems import History, KernelProblem, Solution, Status, best_intercept
 from maxmargin.solvers.common.feasible import balanced
 from maxmargin.solvers.common.solver import Solver
 from maxmargin.solvers.kernel.dual import Extremes, Terms, Variables
-from maxmargin.solvers.kernel.engine import ActiveSet, EngineAtHand, KernelEngine, Part, Unsettled, WorkingSets
+from maxmargin.solvers.kernel.engine import EngineAtHand, KernelEngine, KernelWorkingSet
 
 _CLOSE_ENOUGH = 0.75  # of the tolerance: the rest is for what rounding may add
 _FURTHER = 0.3  # of the violation at which the gap was not small enough
+_BRIEF = 500  # rows up to which a fit takes milliseconds
 _MOST_STEPS, _MOST_STEPS_A_ROW = 10_000_000, 5000
 _TRUSTED = 0.1  # of the tolerance may be lost to single precision
 _ROUNDOFF = float(np.finfo(np.float64).eps)
@@ -65,15 +62,9 @@ _POINT = 3e-5  # of what coefficients of the same size could give: |w| that is a
 _NEXT_TO_POINT = 1e-4  # the same, where single precision no longer tells
 _HAIR = 1e-9  # by which one class is wider than its margin rows: rounding must not decide whether they are in it
 
-_SHARE = 0.3  # of all variables is active at least
-_ALL = 1.5  # times as many as asked for: then all are taken
 _OUTER = 0.1  # of the violation is left among active variables when all slopes are brought up to date
 _INNER = 0.1  # of the violation is left inside a working set when a round ends
-_ROUNDS = 200  # on the same active variables
-_INNER_STEPS = 20_000  # of one round: milliseconds, so that Ctrl-C and budgets are heeded
-
 _EXTRA = 400_000  # slopes that are brought up to date after the tolerance is met
-_MOST_FREE = 128  # variables between bounds whose equations are solved in a fraction of a millisecond
 _FINEST = 1e-12  # of the largest slope: a violation that is rounding
 
 
@@ -96,8 +87,8 @@ class KernelEvaluation(NamedTuple):
 class KernelDriver:
     """One fit."""
 
-    def __init__(self, problem: KernelProblem, variables: Variables, engine: KernelEngine, settings: Solver):
-        self.problem, self.variables, self.engine, self.settings = problem, variables, engine, settings
+    def __init__(self, problem: KernelProblem, engine: KernelEngine, settings: Solver):
+        self.problem, self.engine, self.settings = problem, engine, settings
         self.history = History()
         self.steps, self.status = 0, Status.BUDGET
         self.patience = math.inf
@@ -111,14 +102,14 @@ class KernelDriver:
 
     def begin(self, start: Solution) -> None:
         """Go on from the multipliers of another solver."""
-        self.engine.begin(self.variables.beginning(self.problem, start))
+        self.engine.begin(Variables.of(self.problem).beginning(self.problem, start))
 
     def begin_near(self, other: KernelDriver) -> None:
         """Begin where the fit of another cost ended, with all coefficients scaled by the best factor s.
 
         The dual is s gain - 1/2 s^2 |w|^2 there, and bounds grow with the cost.
         """
-        terms = other.engine.terms(np.zeros(self.variables.n_groups))
+        terms = other.engine.terms(np.zeros(self.engine.n_groups))
         best = terms.gain / terms.square if terms.square > 0.0 else math.inf
         self.engine.begin_near(other.engine, min(self.problem.C / other.problem.C, best))
 
@@ -161,6 +152,12 @@ class KernelDriver:
             has_moved = self.steps > before
             is_refined = is_refined and not has_moved
 
+    def run_until_interrupted(self) -> None:
+        """`run`, with Ctrl-C as one of the ends."""
+        _, interrupted = run_until_interrupted(self.run, brief=self.problem.n_rows <= _BRIEF)
+        if interrupted:
+            self.status = Status.INTERRUPTED
+
     def is_over(self, stop: StopFlag) -> bool:
         """Whether Ctrl-C or a budget ends the fit."""
         return bool(stop[0]) or time.perf_counter() > self.end or self._steps_left(1) < 1
@@ -172,101 +169,65 @@ class KernelDriver:
             limit = max(_MOST_STEPS, _MOST_STEPS_A_ROW * self.problem.n_rows)
         return min(most, limit - self.steps)
 
-    def _finish(self, at: KernelEvaluation, stop: StopFlag) -> None:
-        """Some more steps, if they lead to an answer that is no worse: on the way the violation may rise again."""
-        engine, finest = self.engine, _FINEST * at.terms.largest
-        limit = self._steps_left(_EXTRA // engine.size)
-        if not _has_digits(engine) or limit <= 0 or at.violation <= finest:
-            return
-        for by_pairs in (True, False):
-            engine.remember()
-            if by_pairs:
-                self._among_unsettled(engine.pace, finest, limit, stop)
-            elif self._steps_left(1) > 0 and engine.newton_step(_MOST_FREE):
-                self.steps += 1
-            further = self.evaluate()
-            if further.violation >= at.violation or not self._is_optimal(further):
-                engine.recall()
-                continue
-            self._record(further)
-            if further.violation <= finest:
-                return
-            at = further
-
-    # Working sets -----------------------------------------------------------------------------------------------------
-
     def _improve(self, at: KernelEvaluation, tolerance: float, sharpness: float, stop: StopFlag) -> None:
-        """Steps as the engine is best at them, and slopes of all after them."""
-        pace, goal = self.engine.pace, sharpness * tolerance
-        if isinstance(pace, WorkingSets):
-            self._among_active(pace, at, max(_OUTER * at.violation, goal), stop)
+        """Steps in one working set, or in several from the same active set, and all slopes after them."""
+        engine, pace, goal = self.engine, self.engine.pace, sharpness * tolerance
+        active = engine.active(at.extremes)
+        if pace.rounds == 1:
+            goal = pace.first * tolerance if at.violation > pace.first * tolerance > 0.0 else goal
+            is_there = self._solve(active.working_set(at.extremes), goal, pace.steps, stop)
+            active.close()
+            if not is_there or sharpness < 1.0:
+                engine.refresh()
             return
-        if at.violation > pace.first * tolerance > 0.0:
-            goal = pace.first * tolerance
-        if not self._among_unsettled(pace, goal, pace.steps, stop) or sharpness < 1.0:
-            self.engine.refresh()
+        goal = max(_OUTER * at.violation, goal)
+        for _ in range(pace.rounds):
+            now, before = active.extremes(), self.steps
+            if now.violation <= goal or self.is_over(stop):
+                break
+            part = active.working_set(now)
+            inner = goal if part.size == active.size else max(_INNER * now.violation, 0.5 * goal)
+            self._solve(part, inner, pace.steps, stop)
+            if self.steps == before:
+                break
+        active.close()
 
-    def _among_unsettled(self, pace: Unsettled, goal: float, limit: int, stop: StopFlag) -> bool:
-        """Pair steps down to the goal among variables that are not settled, ever fewer; whether they got there."""
-        pool, last, is_there = self.engine.active(None), self.steps + limit, False
-        which, aim = self._choice(pace, pool, goal)
-        part, renewal = pool.working_set(which), self.steps + pace.period
+    def _solve(self, part: KernelWorkingSet, goal: float, limit: int, stop: StopFlag) -> bool:
+        """Pair steps in a working set, which is then closed; whether they came to their end before the limit."""
+        last, is_there = self.steps + limit, False
         while not is_there and self.steps < last and not self.is_over(stop):
-            if self.steps >= renewal:
-                which, aim = self._choice(pace, part, goal)
-                part, renewal = part if which is None else part.narrowed(which), self.steps + pace.period
-            taken, is_there = part.pair_steps(aim, self._steps_left(min(renewal, last) - self.steps), stop)
+            taken, is_there = part.pair_steps(goal, self._steps_left(last - self.steps), stop)
             self.steps += taken
         part.close()
         return is_there
 
-    def _choice(self, pace: Unsettled, part: Part, goal: float) -> tuple[RowIndex | None, float]:
-        """Variables that are not settled, None for all where that is not worth it, and how far to go with them.
-
-        Among many variables the first steps go only some of the way; then most are settled at their bounds.
-        """
-        if part.size <= pace.above:
-            return None, goal
-        at = part.extremes()
-        left = part.unsettled(at, pace.margin * at.violation)
-        if 0 < len(left) < part.size and len(left) <= pace.most * part.size:
-            return left, goal
-        return None, max(goal, pace.coarse * at.violation)
-
-    def _among_active(self, pace: WorkingSets, at: KernelEvaluation, goal: float, stop: StopFlag) -> None:
-        """Choose active variables and solve them down to the goal: those between bounds, and as many others at least.
-
-        The most violating are taken first.
-        """
-        engine, n = self.engine, self.engine.size
-        between = engine.between()
-        count = max(pace.active, int(_SHARE * n), 2 * len(between) + pace.size)
-        which = None if n <= _ALL * count else np.sort(engine.most_violating(at.extremes, count, between))
-        active = engine.active(which)
-        size = active.size if active.size <= _ALL * pace.size else pace.size
-        chosen: RowIndex | None = None
-        for _ in range(_ROUNDS):
-            now = active.extremes()
-            if now.violation <= goal or self.is_over(stop):
-                break
-            inner = goal
-            if size < active.size:
-                chosen = _next_set(active, now, size, chosen)
-                inner = max(_INNER * now.violation, 0.5 * goal)
-            part = active.working_set(chosen)
-            taken, _ = part.pair_steps(inner, self._steps_left(_INNER_STEPS), stop)
-            part.close()
-            self.steps += taken
-            if taken == 0:
-                break
-        active.close()
+    def _finish(self, at: KernelEvaluation, stop: StopFlag) -> None:
+        """Some more steps, if they lead to an answer that is no worse: on the way the violation may rise again."""
+        begun, finest = self.engine, _FINEST * at.terms.largest
+        limit = self._steps_left(_EXTRA // begun.size)
+        if not _has_digits(begun) or limit <= 0 or at.violation <= finest:
+            return
+        for by_pairs in (True, False):
+            self.engine = further = begun.copy()
+            if by_pairs:
+                self._solve(further.active(at.extremes).working_set(at.extremes), finest, limit, stop)
+            elif self._steps_left(1) > 0 and further.newton_step():
+                self.steps += 1
+            now = self.evaluate()
+            if now.violation >= at.violation or not self._is_optimal(now):
+                self.engine = begun
+                continue
+            self._record(now)
+            begun, at = further, now
+            if now.violation <= finest:
+                return
 
     # Conclusions ------------------------------------------------------------------------------------------------------
 
     def evaluate(self) -> KernelEvaluation:
         """The point as it is, with the intercepts that its slopes tell."""
         extremes = self.engine.extremes()
-        terms = self.engine.terms(-extremes.middle if self.variables.is_free else np.zeros(1))
+        terms = self.engine.terms(-extremes.middle if self.engine.is_free else np.zeros(1))
         primal = 0.5 * terms.square + terms.losses
         relative = terms.gap / max(abs(primal), 1e-300) if self.problem.is_convex else 0.0
         return KernelEvaluation(extremes, terms, primal, terms.gain - 0.5 * terms.square, relative)
@@ -319,7 +280,7 @@ class KernelDriver:
 
     # The answer -------------------------------------------------------------------------------------------------------
 
-    def solution(self, status: Status) -> Solution:
+    def solution(self, status: Status | None = None) -> Solution:
         """Multipliers, and how they were found."""
         problem, margin, costs, at = self.problem, None, self.problem.costs, self.evaluate()
         beta = self.engine.coefficients()
@@ -337,7 +298,7 @@ class KernelDriver:
             alpha=alpha,
             weights=None,
             bias=self._known_bias(at) if margin is None else None,
-            status=status,
+            status=status or self.status,
             history=self.history,
             solver=self.settings.name,
             passes=float(self.steps),
@@ -393,20 +354,16 @@ class KernelDriver:
         The machine is one with a cost, and its values are at hand.
         """
         assert isinstance(self.engine, EngineAtHand)
-        rest = self.engine.without(i)
-        never = np.zeros(1, dtype=np.uint8)
-        if not rest.active(None).working_set(None).pair_steps(_CLOSE_ENOUGH * self.settings.tol, limit, never)[1]:
-            return None
-        score = float(rest.scores()[i])
-        if not self.variables.is_free:
-            return score
-        return score + self._intercept_of(rest, np.delete(np.arange(self.problem.n_rows), i))
+        rest = self.engine.without(i, _CLOSE_ENOUGH * self.settings.tol, limit)
+        if rest is None or not rest.is_free:
+            return None if rest is None else float(rest.scores()[i])
+        return float(rest.scores()[i]) + self._intercept_of(rest, np.delete(np.arange(self.problem.n_rows), i))
 
     def _intercept_of(self, engine: KernelEngine, rows: RowIndex) -> float:
         """The intercept for these rows."""
         problem = self.problem
-        if not self.variables.is_free:
-            return self.variables.constant * float(np.sum(engine.coefficients()))
+        if not self.engine.is_free:
+            return self.problem.intercept.scale**2 * float(np.sum(engine.coefficients()))
         if engine.tells_intercept():
             return -float(np.mean(engine.extremes().middle))
         scores, y, costs = engine.scores()[rows], problem.targets[rows], problem.costs[rows]
@@ -416,13 +373,3 @@ class KernelDriver:
 def _has_digits(engine: KernelEngine) -> TypeGuard[EngineAtHand]:
     """Whether more steps than were asked for cost next to nothing, and lead further."""
     return isinstance(engine, EngineAtHand) and engine.is_double
-
-
-def _next_set(active: ActiveSet, at: Extremes, size: int, last: RowIndex | None) -> RowIndex:
-    """The next working set: half of the last one stays in its places, the most violating take the others."""
-    if last is None:
-        return active.most_violating(at, size, np.empty(0, dtype=np.int64))
-    stay = active.keenest(at, last, size // 2)
-    chosen = last.copy()
-    chosen[np.delete(np.arange(size), stay)] = active.most_violating(at, size, last[stay])[len(stay) :]
-    return chosen

@@ -206,12 +206,12 @@ def _filled(bounds: Vector, total: float) -> Vector:
 
 
 class Extremes(NamedTuple):
-    """What the slopes of a part tell, of each group."""
+    """What the slopes of a set tell, of each group."""
 
     low: Vector
-    """Smallest rise; infinite where the part has nothing that can be raised."""
+    """Smallest rise; infinite where nothing of the group can be raised."""
     high: Vector
-    """Largest fall; minus infinite where it has nothing that can be lowered."""
+    """Largest fall; minus infinite where nothing can be lowered."""
 
     @property
     def violation(self) -> float:
@@ -249,7 +249,7 @@ class Terms(NamedTuple):
     squares: float
     """The sum of beta^2."""
     steepness: float
-    """The sum of the larger bound of each variable, or of |beta| without one, where beta is not zero."""
+    """The sum over beta_k other than 0 of the larger bound of k, or of |beta_k| where there is none."""
     largest: float
     """The largest |F|."""
 

@@ -1,4 +1,4 @@
-"""The kernel engine: what the driver of pair steps (`solvers.kernel.driver`) may ask of whoever holds the numbers.
+"""The kernel engine: what the driver of pair steps (`solvers.kernel.driver`) asks of whoever holds the numbers.
 
 Over variables k = 1, ..., m, of which k belongs to the row r(k) (`solvers.kernel.dual`):
 
@@ -16,25 +16,29 @@ An engine owns beta, the bounds, the kernel values in whatever form and place, a
 beta is optimal where in every group g the smallest rise, low_g, is not below the largest fall, high_g. The violation is
 the largest high_g - low_g; the middle (low_g + high_g) / 2 is minus the intercept of the group.
 
-The driver decides how many variables move, how far they are solved, and when it is over. It sees numbers and sets of
-indices. Rows, kernel values, slopes and coefficients stay where they are: in this process, on a card, or with the rows
-on other machines. Every operation is one call for many variables.
+The driver says how far to go, and when it is over. It sees numbers: rows, kernel values, slopes and coefficients stay
+where they are, in this process, on a card, or with the rows on other machines. Every operation is one call for many
+variables. They come in sets:
 
-A part is some of the variables, with a number from 0 to size - 1 for each; the engine is the part of all of them:
-
-    engine         all variables have their slopes; what kernel values come to is added up when it is needed
+    engine         all variables; of all there are slopes, and kernel values are summed up when they are needed
     active set     some thousand, for a while: kernel values among them will be asked for again and again
-    working set    few enough that their square of K is at hand: a step costs no more than reading two rows of it
+    working set    few enough that their square of K is at hand, so that a step costs no more than reading two rows
 
-What moves in a part moves around it when it is closed, and all slopes there are updated, those of the part included:
+What moves in a set moves around it when the set is closed, and all slopes there follow, those of the set included:
 
     F_k <- F_k + sum_l K_kl (change of beta_l) + ridge_k (change of beta_k)
 
-Until then the part around it stays as it is; one part at a time is open inside another.
+Until then what is around it stays as it is; one set at a time is open inside another. An engine that needs no active
+sets answers `active` with itself.
 
-A card would answer `active(None)` with itself, solve a working set inside one launch, and multiply its kernel rows
-against all to close it. Rows on several machines would gather rows, slopes and bounds of a part in one place, and send
-out which of its variables moved, and how far. `extremes` and `terms` are merged from those of shards.
+Whom an engine chooses is its own affair, as long as the most violating pair of a set is in every set chosen from it:
+then a working set that is solved brings the dual up. Good choices are the variables between their bounds, and those
+that violate most, half of them to be raised and half to be lowered; and to keep half of the last working set in the
+next one. Where an intercept is not free, the row of zeros is everybody's partner, and belongs to every set.
+
+A card would solve a working set inside one launch, and multiply its kernel rows with those of all to close it. Rows on
+several machines would gather rows, slopes and bounds of a set in one place, each shard proposing its worst variables,
+and send out which of them moved, and how far. `extremes` and `terms` are merged from those of shards.
 
 Precision. beta and F are double. Kernel values may be single, and then `is_exact` becomes False with the first step.
 `sample_error` and `refine` are in double from the rows themselves: what the driver calls converged rests on them.
@@ -44,123 +48,78 @@ Sums may come in any order: the certificate forms everything anew, and trusts no
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
-from maxmargin._types import RowIndex, Vector
+from maxmargin._types import Vector
 from maxmargin.backends.threads import StopFlag
 from maxmargin.solvers.kernel.dual import Extremes, Terms
 
 
-class WorkingSets(NamedTuple):
-    """How the driver should take this engine: working sets, inside active variables that are chosen now and then."""
+class EnginePace(NamedTuple):
+    """How far a driver should go with this engine before it looks again."""
 
-    active: int
-    """Variables that are active, at least; as many as there are for an engine that has no use for the distinction."""
-    size: int
-    """Variables in a working set."""
-    sharpness: float = 0.5  # of the tolerance: how far steps go at first
-
-
-class Unsettled(NamedTuple):
-    """Or all variables at once, but for those that seem settled at a bound."""
-
-    above: int
-    """Sizes up to which nothing is left aside."""
-    most: float
-    """Share of a part that may stay in a smaller one that is worth it."""
-    margin: float
-    """Violations by which a slope must be away from those that compete."""
-    coarse: float
-    """Share of the violation down to which steps go while no smaller part is worth it."""
-    period: int
-    """Steps between two choices of those that stay."""
     steps: int
-    """Steps after which all slopes are asked for, at the latest."""
-    first: float = 0.0
-    """Tolerances down to which the first steps go, before all slopes are asked for; 0 for those to the end."""
+    """Pair steps of one working set: milliseconds, so that Ctrl-C and budgets are heeded."""
+    rounds: int = 1
+    """Working sets from the same active set, each solved to a tenth of the violation there, as that is itself."""
     sharpness: float = 1.0
+    """Share of the tolerance down to which steps go at first; less where the gap asks for it."""
+    first: float = 0.0
+    """Tolerances at which to stop once before; 0 for going to the end at once."""
 
 
-class Part(ABC):
-    """Some of the variables. A row of zeros, where there is one, is in every part and every set of indices."""
+class VariableSet(ABC):
+    """Some of the variables, or all."""
 
     size: int
 
     @abstractmethod
     def extremes(self) -> Extremes:
-        """Smallest rise and largest fall of each group; what other operations take as `at`."""
-
-    @abstractmethod
-    def unsettled(self, at: Extremes, margin: float) -> RowIndex:
-        """All but those with rise_k > high_g + margin and fall_k < low_g - margin, increasing."""
+        """Smallest rise and largest fall of each group; asked for before others are chosen from the set."""
 
     def close(self) -> None:
-        """Hand the coefficients on, and bring slopes up to date; the engine itself has nobody to hand them to."""
+        """Hand on what moved; all variables have nobody to hand it to."""
         return
 
 
-class KernelWorkingSet(Part):
-    """Variables that pair steps can move."""
+class KernelWorkingSet(VariableSet):
+    """Variables that pair steps move."""
 
     @abstractmethod
     def pair_steps(self, goal: float, limit: int, stop: StopFlag) -> tuple[int, bool]:
-        """Pair steps until the violation inside the set is at most `goal`: their number, and whether it got there.
+        """Pair steps until the violation inside the set is at most `goal`: their number, and whether that is all.
 
-        No more than `limit`; fewer where kernel values had to be computed, or where `stop` is raised. A step raises the
-        smallest rise and lowers the partner that promises most; any other choice that never raises the objective, and
-        ends, will do (`_loops.kernel.pair_steps`).
-        """
-
-    def narrowed(self, which: RowIndex) -> KernelWorkingSet:
-        """The set in place of which only some of its variables go on, for an engine that gains by it."""
-        return self
-
-
-class Pool(Part):
-    """Variables among which others are chosen."""
-
-    @abstractmethod
-    def between(self) -> RowIndex:
-        """Variables that are at no bound and not at zero, increasing."""
-
-    @abstractmethod
-    def most_violating(self, at: Extremes, count: int, carried: RowIndex) -> RowIndex:
-        """`count` < size variables: the carried ones first, in their order, then the worst of the others.
-
-        Half of these by middle - rise_k, and of those left over by fall_k - middle, more of either where the other has
-        too few. A row of zeros comes before the carried ones that it is not among.
+        No more than `limit`; fewer where kernel values had to be computed on the way, or where `stop` is raised. A step
+        raises the smallest rise and lowers the partner that promises most; any other choice that never raises the
+        objective, and ends, will do (`_loops.kernel.pair_steps`).
         """
 
 
-class ActiveSet(Pool):
-    """Variables among which working sets are chosen."""
+class ActiveSet(VariableSet):
+    """Variables from which working sets are chosen."""
 
     @abstractmethod
-    def keenest(self, at: Extremes, among: RowIndex, count: int) -> RowIndex:
-        """Which of `among`, as places in it, increasing: a row of zeros, those between bounds, the most violating."""
-
-    @abstractmethod
-    def working_set(self, which: RowIndex | None) -> KernelWorkingSet:
-        """Some of the variables, None for all.
-
-        With the pace `WorkingSets` in any order, and often half of them were in the last set, at the same places.
-        """
+    def working_set(self, at: Extremes) -> KernelWorkingSet:
+        """The next working set; all variables, where these are not too many."""
 
 
-class KernelEngine(Pool):
+class KernelEngine(VariableSet):
     """All variables."""
 
-    pace: WorkingSets | Unsettled
+    pace: EnginePace
+    n_groups: int
+    is_free: bool
+    """Whether each group has an intercept of its own; otherwise there is a row of zeros."""
     is_exact: bool
     """Whether the slopes know of no single precision."""
 
     @abstractmethod
-    def active(self, which: RowIndex | None) -> ActiveSet:
-        """Some of the variables, None for all: the engine itself, where it has no use for the distinction."""
+    def active(self, at: Extremes) -> ActiveSet:
+        """The next active set."""
 
     @abstractmethod
     def terms(self, b: Vector) -> Terms:
-        """Sums over all variables, at one intercept a group; it is zero where there is a row of zeros."""
+        """Sums over all variables, at one intercept a group; zero where that is not free."""
 
     @abstractmethod
     def refine(self) -> None:
@@ -172,21 +131,15 @@ class KernelEngine(Pool):
 
     @abstractmethod
     def sample_error(self) -> float:
-        """The largest error of a sample of slopes, found in double precision.
-
-        What all slopes have in common does not count where the intercept is free.
-        """
+        """The largest error of a sample of slopes, but for what they have in common where the intercept is free."""
 
     @abstractmethod
     def begin(self, beta: Vector) -> None:
         """Go on from these coefficients."""
 
     @abstractmethod
-    def begin_near(self, other: KernelEngine, scale: float) -> None:
-        """Go on from the coefficients of an engine of the same kind with other bounds, times `scale`.
-
-        Slopes are scaled along, without the kernel.
-        """
+    def begin_near(self, other: Self, scale: float) -> None:
+        """Go on from `scale` times the coefficients of an engine with other bounds, without asking for the kernel."""
 
     @property
     @abstractmethod
@@ -214,22 +167,20 @@ class KernelEngine(Pool):
 class EngineAtHand(KernelEngine):
     """An engine that has all kernel values at hand, so that more steps than asked for cost next to nothing."""
 
-    pace: Unsettled
     is_double: bool
     """Whether the values are, so that there are digits to gain."""
 
     @abstractmethod
-    def newton_step(self, most: int) -> bool:
-        """Bring the variables between bounds, if at most so many, to one slope a group, or as far as bounds allow."""
+    def newton_step(self) -> bool:
+        """Bring the variables between bounds, if few, to one slope a group, or as far as bounds allow."""
 
     @abstractmethod
-    def remember(self) -> None:
-        """Keep this point."""
+    def copy(self) -> Self:
+        """The same values with coefficients and slopes of their own."""
 
     @abstractmethod
-    def recall(self) -> None:
-        """Go back to the point that was kept."""
+    def without(self, k: int, goal: float, limit: int) -> Self | None:
+        """A copy in which beta_k is zero and stays so, solved from near this point down to a violation of `goal`.
 
-    @abstractmethod
-    def without(self, k: int) -> EngineAtHand:
-        """Another engine on the same values, near this point, in which beta_k is zero and stays so."""
+        None where `limit` pair steps are too few.
+        """

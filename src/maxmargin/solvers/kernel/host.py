@@ -1,10 +1,14 @@
 """Engines in this process: what they have in common, slopes in arrays, and the one for many rows.
 
-`ManyRows` has three levels, each hundreds of times cheaper a step than the one around it. What the slopes of all
-variables need of the kernel is used once and never stored; active variables keep the kernel rows of those that move
-several times, as far as the memory goes; the square of a working set stays in the processor's cache, and half of it
-serves the next one. A variable that is settled at its bound never becomes active, so it costs nothing but its slope.
-Kernel values are single.
+`ManyRows` has three levels, each hundreds of times cheaper a step than the one around it:
+
+    all variables    what their slopes need of the kernel is used once, and never stored
+    active set       those between their bounds, and as many at least that violate optimality most. The kernel rows of
+                     those that move several times are kept, as far as the memory goes.
+    working set      a thousand or two of these, half of them from the last one: the square stays in the cache
+
+A variable that is settled at its bound never becomes active, so it costs nothing but its slope. Kernel values are
+single.
 """
 
 from __future__ import annotations
@@ -22,15 +26,17 @@ from maxmargin.backends.scratch import scratch
 from maxmargin.backends.threads import StopFlag
 from maxmargin.problems import KernelProblem
 from maxmargin.solvers.kernel.dual import Extremes, Terms, Variables
-from maxmargin.solvers.kernel.engine import ActiveSet, KernelEngine, KernelWorkingSet, Part, WorkingSets
+from maxmargin.solvers.kernel.engine import ActiveSet, EnginePace, KernelEngine, KernelWorkingSet, VariableSet
 from maxmargin.solvers.kernel.values import ActiveRows, KernelValues
 
 _SAMPLE = 64  # slopes that are compared with double precision
+_SHARE = 0.3  # of all variables is active at least
+_ALL = 1.5  # times as many as are wanted: then all are taken
 PAD = 16  # idle columns: lines a power of two apart would all want the same place in the cache
 
 
-class HostPart(Part):
-    """Some of the variables."""
+class HostSet(VariableSet):
+    """Some of the variables; where there is a row of zeros, it is the last of them."""
 
     def __init__(self, box: PairBox, beta: Vector, F: Vector, rows: RowIndex, n_groups: int):
         self.box, self.beta, self.F, self.rows, self.n_groups = box, beta, F, rows, n_groups
@@ -44,23 +50,18 @@ class HostPart(Part):
         extremes(self.F, self.beta, self.box, self.rising, self.falling, low, high)
         return Extremes(low, high)
 
-    def between(self) -> RowIndex:
-        """Variables that are at no bound and not at zero."""
-        is_between = self._are_between()
-        is_between[-1] |= self.has_zeros
-        return np.flatnonzero(is_between)
-
-    def _are_between(self) -> NDArray[np.bool_]:
+    def are_between(self) -> NDArray[np.bool_]:
+        """Which variables are at no bound and no kink."""
         beta, box = self.beta, self.box
         return np.asarray((beta > box.lower) & (beta < box.upper) & (beta != 0.0))
 
     def unsettled(self, at: Extremes, margin: float) -> RowIndex:
-        """Variables whose slopes still compete."""
+        """Variables but those whose slopes are further than `margin` from those that a violating pair would have."""
         low, high = self._of_groups(at.low), self._of_groups(at.high)
         return np.flatnonzero((self.rising <= high + margin) | (self.falling >= low - margin))
 
     def most_violating(self, at: Extremes, count: int, carried: RowIndex) -> RowIndex:
-        """The carried variables, then the worst of the others."""
+        """`count` variables, the carried ones first, the others the worst: half to be raised, half lowered."""
         if self.has_zeros and not np.any(carried == self.size - 1):
             carried = np.append(self.size - 1, carried)
         middle = self._of_groups(at.middle)
@@ -74,14 +75,6 @@ class HostPart(Part):
         more = _largest(gain_up, wanted - len(up) - len(down))  # where few can be lowered
         return np.concatenate([carried, up, down, more])
 
-    def keenest(self, at: Extremes, among: RowIndex, count: int) -> RowIndex:
-        """Which of some variables to keep."""
-        gain, is_between = self.gain(at)[among], self._are_between()[among]
-        if self.has_zeros:
-            is_zeros = among == self.size - 1
-            gain[is_zeros], is_between[is_zeros] = np.inf, True
-        return np.sort(np.lexsort((-gain, ~is_between))[:count])
-
     def gain(self, at: Extremes) -> Vector:
         """How much moving each variable would gain, a slope."""
         middle = self._of_groups(at.middle)
@@ -92,15 +85,16 @@ class HostPart(Part):
         return values[self.box.group] if self.n_groups > 1 else values[0]
 
     def update_gradient(self, moved: RowIndex, steps: Vector) -> None:
-        """Slopes after the coefficients of some variables moved, which `beta` does not have yet."""
+        """All slopes after the coefficients of some variables moved, which `beta` does not have yet."""
         raise NotImplementedError
 
 
-class SquareSet(HostPart, KernelWorkingSet):
-    """Variables whose square of the kernel matrix is at hand; where they are all of a part, they are its arrays."""
+class SquareSet(HostSet, KernelWorkingSet):
+    """Variables whose square of the kernel matrix is at hand; where they are all of a set, they are its arrays."""
 
-    def __init__(self, around: HostPart, which: RowIndex | None, square: NDArray[Any]):
-        self._around, self._which, self._square = around, which, square
+    def __init__(self, around: HostSet, which: RowIndex | None, square: NDArray[Any], coarsest: float = 0.0):
+        """`coarsest` is a violation to which steps go at most, whatever is asked for."""
+        self._around, self._which, self._square, self._coarsest = around, which, square, coarsest
         box, beta, F, rows = around.box, around.beta, around.F, around.rows
         if which is not None:
             box, beta, F, rows = box.only(which), beta[which], F[which], rows[which]
@@ -109,7 +103,7 @@ class SquareSet(HostPart, KernelWorkingSet):
 
     def pair_steps(self, goal: float, limit: int, stop: StopFlag) -> tuple[int, bool]:
         """Pair steps on the square."""
-        slots = np.arange(self.size)
+        slots, goal = np.arange(self.size), max(goal, self._coarsest)
         taken = pair_steps(self._square, slots, self.beta, self.F, self.box, goal, limit, stop)[0]
         return taken, taken < limit
 
@@ -123,13 +117,13 @@ class SquareSet(HostPart, KernelWorkingSet):
         self._around.beta[self._which] = self.beta
 
 
-class HostEngine(HostPart, KernelEngine):
-    """All variables; engines say what they have of the kernel, and begin with the slopes of no coefficients."""
+class HostEngine(HostSet, KernelEngine):
+    """All variables; engines say what they have of the kernel, and begin."""
 
     def __init__(self, problem: KernelProblem, variables: Variables, curvature: Vector):
         v = variables
         self.problem, self.variables = problem, variables
-        self.is_exact = True
+        self.is_free, self.is_exact = v.is_free, True
         box = PairBox(v.lower, v.upper, v.tube, v.ridge, curvature, v.group)
         super().__init__(box, np.zeros(len(v.lower)), -v.target, v.rows, v.n_groups)
 
@@ -149,16 +143,15 @@ class HostEngine(HostPart, KernelEngine):
         """The largest error of a sample of slopes."""
         v, n = self.variables, self.problem.n_rows
         combined = v.combined(self.beta)
-        sample = np.arange(0, n, max(1, n // _SAMPLE))  # variable i belongs to row i, as long as i is below n
+        sample = np.arange(0, n, max(1, n // _SAMPLE))
         exact = self.problem.scores_at(sample, combined) + v.constant * float(np.sum(combined))
         error = self.scores()[sample] - exact
         if self.problem.intercept.is_free:
             error -= np.median(error)
         return float(np.max(np.abs(error)))
 
-    def begin_near(self, other: KernelEngine, scale: float) -> None:
-        """Begin at scaled coefficients; slopes are scaled along, without the kernel."""
-        assert isinstance(other, HostEngine)
+    def begin_near(self, other: HostEngine, scale: float) -> None:
+        """Begin at scaled coefficients; slopes follow without the kernel."""
         v, was = self.variables, other.variables
         scores = other.F + was.target - was.ridge * other.beta
         self.beta = np.clip(scale * other.beta, v.lower, v.upper)
@@ -183,7 +176,7 @@ class HostEngine(HostPart, KernelEngine):
         return self.variables.combined(self.beta)
 
     def scores(self) -> Vector:
-        """Scores of the rows."""
+        """Scores of the rows; variable i belongs to row i, as long as i is below their number."""
         v = self.variables
         return np.asarray(self.F + v.target - v.ridge * self.beta)[: self.problem.n_rows]
 
@@ -203,9 +196,13 @@ def _largest(values: Vector, count: int) -> RowIndex:
 class ManyRows(HostEngine):
     """All variables; kernel values as they are needed."""
 
-    def __init__(self, problem: KernelProblem, variables: Variables, beta: Vector, pace: WorkingSets, budget: int):
+    pace = EnginePace(steps=20_000, rounds=200, sharpness=0.5)
+
+    def __init__(
+        self, problem: KernelProblem, variables: Variables, beta: Vector, active: int, working: int, budget: int
+    ):
         v = variables
-        self.pace = pace
+        self.n_active, self.n_working = active, working
         self.values = KernelValues(problem, budget, shifted=problem.intercept.is_free)
         curvature = np.where(v.rows >= 0, self.values.diagonal()[v.rows] + v.constant, 0.0) + v.ridge
         # Kernel rows among the active variables, in single precision; the system gives memory when it is written to.
@@ -219,9 +216,13 @@ class ManyRows(HostEngine):
         self.beta, self.F = beta, self.box.ridge * beta - self.variables.target
         self.update_others(moved, beta[moved], np.arange(self.size))
 
-    def active(self, which: RowIndex | None) -> _Active:
-        """Active variables."""
-        return _Active(self, np.arange(self.size) if which is None else which)
+    def active(self, at: Extremes) -> _Active:
+        """The variables between bounds, and others."""
+        between = np.flatnonzero(self.are_between())
+        count = max(self.n_active, int(_SHARE * self.size), 2 * len(between) + self.n_working)
+        if self.size <= _ALL * count:
+            return _Active(self, np.arange(self.size))
+        return _Active(self, np.sort(self.most_violating(at, count, between)))
 
     def update_others(self, moved: RowIndex, steps: Vector, others: RowIndex) -> None:
         """What K brings to the slopes of the `others` when the coefficients of some variables move."""
@@ -241,7 +242,7 @@ class ManyRows(HostEngine):
         self.F[others] += change[back]
 
 
-class _Active(HostPart, ActiveSet):
+class _Active(HostSet, ActiveSet):
     """Some variables, and kernel rows among them."""
 
     def __init__(self, engine: ManyRows, which: RowIndex):
@@ -249,26 +250,36 @@ class _Active(HostPart, ActiveSet):
         super().__init__(engine.box.only(which), engine.beta[which], engine.F[which], rows, engine.n_groups)
         self._engine, self._which, self._before = engine, which, self.beta.copy()
         own, self._place = np.unique(rows[rows >= 0], return_inverse=True)  # the row of zeros is the last, if any
+        self._are_rows = bool(np.all(rows[:-1] < rows[1:]))  # one variable a row, in the same order
         self._kernel = ActiveRows(engine.values, own, engine.buffer)
         self._constant = engine.variables.constant
-        self._last: RowIndex = np.empty(0, dtype=np.int64)
+        self._chosen: RowIndex | None = None
         self._square: NDArray[np.float32] = np.empty((0, 0), dtype=np.float32)
 
-    def working_set(self, which: RowIndex | None) -> SquareSet:
-        """A working set; of its square, what the last one had at the same places is there."""
-        chosen = np.arange(self.size) if which is None else which
-        if len(chosen) != len(self._last):
-            self._square = np.empty((len(chosen), len(chosen) + PAD), dtype=np.float32)
-            fresh = np.arange(len(chosen))
+    def working_set(self, at: Extremes) -> SquareSet:
+        """The next working set: half of the last one stays in its places, the most violating take the others."""
+        size, last = self._engine.n_working, self._chosen
+        if self.size <= _ALL * size:
+            if last is None:
+                self._choose(np.arange(self.size), np.arange(self.size))
+            return SquareSet(self, None, self._square)
+        if last is None:
+            self._choose(self.most_violating(at, size, np.empty(0, dtype=np.int64)), np.arange(size))
         else:
-            fresh = np.flatnonzero(chosen != self._last)
-        if len(fresh):
-            self._fill(chosen, fresh)
-        self._last = chosen
-        return SquareSet(self, which, self._square)
+            is_between, gain = self.are_between()[last], self.gain(at)[last]
+            if self.has_zeros:
+                gain[last == self.size - 1], is_between[last == self.size - 1] = np.inf, True
+            stay = np.sort(np.lexsort((-gain, ~is_between))[: size // 2])
+            fresh = np.delete(np.arange(size), stay)
+            last[fresh] = self.most_violating(at, size, last[stay])[len(stay) :]
+            self._choose(last, fresh)
+        return SquareSet(self, self._chosen, self._square)
 
-    def _fill(self, chosen: RowIndex, fresh: RowIndex) -> None:
-        """Rows and columns `fresh` of the square."""
+    def _choose(self, chosen: RowIndex, fresh: RowIndex) -> None:
+        """Take these variables, of which those at the places `fresh` are new in the square."""
+        if self._chosen is None:
+            self._square = np.empty((len(chosen), len(chosen) + PAD), dtype=np.float32)
+        self._chosen = chosen
         Q, n = self._square, len(self._place)
         self._kernel.fill_square(self._place[np.where(chosen == n, 0, chosen)], fresh, Q)
         if self._constant:
@@ -284,7 +295,7 @@ class _Active(HostPart, ActiveSet):
         self.F[moved] += self.box.ridge[moved] * steps
         given = moved < n
         rows, total = _sums(self._place[moved[given]], steps[given])
-        if len(self._kernel.rows) == self.size:
+        if self._are_rows:
             self._kernel.add(rows, total, self.F)
         else:
             change = np.zeros(len(self._kernel.rows))

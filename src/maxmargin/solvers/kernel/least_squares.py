@@ -78,13 +78,6 @@ class KernelSquaresSolver(Solver):
         assert isinstance(problem, KernelProblem)
         return problem
 
-    def solution(
-        self, name: str, equations: KernelEquations, beta: Vector, status: Status, history: History
-    ) -> Solution:
-        """What the solver hands back."""
-        alpha, bias = equations.multipliers(beta), equations.bias(beta)
-        return Solution(alpha, None, bias, status, history, name, equations.n_products, history.elapsed)
-
 
 def check_fits(n_rows: int, memory: int | None, name: str) -> None:
     """Refuse a kernel matrix that is larger than the memory for it."""
@@ -100,6 +93,12 @@ def blas_threads(n_rows: int, n_jobs: int | None) -> AbstractContextManager[None
     """One thread of BLAS where no more are wanted, or where waking them takes longer than the work."""
     alone = thread_count(n_jobs) == 1 or n_rows <= _FEW_ROWS
     return one_blas_thread() if alone else nullcontext()
+
+
+def solution_at(beta: Vector, equations: KernelEquations, status: Status, history: History, solver: str) -> Solution:
+    """What a solver of the equations hands back at beta."""
+    alpha, bias = equations.multipliers(beta), equations.bias(beta)
+    return Solution(alpha, None, bias, status, history, solver, equations.n_products, history.elapsed)
 
 
 @dataclass(frozen=True)
@@ -131,7 +130,7 @@ class KernelLeastSquares(KernelSquaresSolver):
                 status = self._closed_form(rounds) if method == "closed-form" else self._gradients(rounds)
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
-        return self.solution(method, rounds.equations, rounds.best, status, rounds.history)
+        return solution_at(rounds.best, rounds.equations, status, rounds.history, method)
 
     def _method(self, n_rows: int) -> str:
         if self.method == "closed-form":

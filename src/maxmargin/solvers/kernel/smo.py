@@ -43,22 +43,21 @@ from numpy.typing import NDArray
 
 from maxmargin._loops.kernel.pair_steps import pair_steps
 from maxmargin._types import RowIndex, Vector
-from maxmargin.backends.threads import StopFlag, run_until_interrupted
+from maxmargin.backends.threads import StopFlag
 from maxmargin.losses import Squared
-from maxmargin.problems import KernelProblem, Problem, ProblemKind, Solution, Status
+from maxmargin.problems import KernelProblem, Problem, ProblemKind, Solution
 from maxmargin.solvers.kernel.driver import KernelDriver
-from maxmargin.solvers.kernel.dual import KernelSolver, Variables, box_with_maximum, is_soft
-from maxmargin.solvers.kernel.engine import ActiveSet, KernelWorkingSet, Unsettled
-from maxmargin.solvers.kernel.host import HostEngine, HostPart
+from maxmargin.solvers.kernel.dual import Extremes, KernelSolver, Variables, box_with_maximum, is_soft
+from maxmargin.solvers.kernel.engine import ActiveSet, EnginePace, KernelWorkingSet
+from maxmargin.solvers.kernel.host import HostEngine, HostSet
 from maxmargin.solvers.kernel.values import KernelValues
 
 _CACHE_BYTES = 200_000_000  # as in LIBSVM
 _BATCH = 16  # rows that are computed at a time
 _SHARE = 8  # a batch takes at most one row in so many of the cache
 _PERIOD = 1000  # steps between two shrinkings
-_NEAR = 10.0  # times the tolerance: there idle variables are evaluated for the first time
+_NEAR = 10.0  # times the tolerance: there idle variables are looked at for the first time
 _LEAST_STEPS, _STEPS_A_ROW = 10_000, 10  # after which all slopes are formed afresh at the latest
-_BRIEF = 500  # rows up to which a fit takes milliseconds
 
 
 @dataclass(frozen=True)
@@ -95,35 +94,26 @@ class SMO(KernelSolver):
         problem = self.checked(problem)
         box_with_maximum(self.name, problem)
         driver = self.driver(problem, start)
-        _, interrupted = run_until_interrupted(driver.run, brief=problem.n_rows <= _BRIEF)
-        return driver.solution(Status.INTERRUPTED if interrupted else driver.status)
+        driver.run_until_interrupted()
+        return driver.solution()
 
     def driver(self, problem: KernelProblem, start: Solution | None = None) -> KernelDriver:
         """The driver of a problem, before its first step."""
         variables = Variables.of(problem)
-        n = len(variables.rows)
-        pace = Unsettled(
-            above=0 if self.shrinking else n,
-            most=1.0,
-            margin=0.0,
-            coarse=0.0,
-            period=_PERIOD,
-            steps=max(_LEAST_STEPS, _STEPS_A_ROW * n),
-            first=_NEAR if self.shrinking else 0.0,
-        )
         memory = _CACHE_BYTES if self.memory is None else self.memory
-        engine = CachedKernelRows(problem, variables, variables.beginning(problem, start), pace, memory)
-        return KernelDriver(problem, variables, engine, self)
+        engine = CachedKernelRows(problem, variables, variables.beginning(problem, start), memory, self.shrinking)
+        return KernelDriver(problem, engine, self)
 
 
 class CachedKernelRows(HostEngine, ActiveSet):
     """All variables; kernel rows of those that take part in steps."""
 
-    def __init__(self, problem: KernelProblem, variables: Variables, beta: Vector, pace: Unsettled, memory: int):
+    def __init__(self, problem: KernelProblem, variables: Variables, beta: Vector, memory: int, shrinking: bool):
         v = variables
         curvature = np.where(v.rows >= 0, problem.diagonal()[v.rows] + v.constant, 0.0) + v.ridge
         super().__init__(problem, variables, curvature)
-        self.pace, self.cache = pace, KernelRowCache(problem, variables, memory)
+        self.pace = EnginePace(max(_LEAST_STEPS, _STEPS_A_ROW * self.size), first=_NEAR if shrinking else 0.0)
+        self.cache, self.shrinking = KernelRowCache(problem, variables, memory), shrinking
         self.begin(beta)
 
     def begin(self, beta: Vector) -> None:
@@ -131,50 +121,65 @@ class CachedKernelRows(HostEngine, ActiveSet):
         self.beta = beta
         self.refine()
 
-    def active(self, which: RowIndex | None) -> CachedKernelRows:
-        """All variables: working sets are chosen among these."""
-        assert which is None
+    def active(self, at: Extremes) -> CachedKernelRows:
+        """All variables."""
         return self
 
-    def working_set(self, which: RowIndex | None) -> KernelWorkingSet:
-        """Variables that are not idle."""
-        if which is None:
-            which = np.arange(self.size)
-        return _NotIdle(self, which, self.beta[which], self.F[which])
+    def working_set(self, at: Extremes) -> KernelWorkingSet:
+        """The variables that are not idle."""
+        return _NotIdle(self)
 
 
-class _NotIdle(HostPart, KernelWorkingSet):
-    """Variables that take part in steps, whose kernel rows among each other the cache has, or some of them."""
+class _NotIdle(KernelWorkingSet):
+    """Variables that take part in steps, ever fewer; the cache has kernel rows among them, or some of these."""
 
-    def __init__(self, engine: CachedKernelRows, which: RowIndex, beta: Vector, F: Vector):
-        super().__init__(engine.box.only(which), beta, F, engine.rows[which], engine.n_groups)
-        self._engine, self._which = engine, which
-        engine.cache.activate(which)
+    def __init__(self, engine: CachedKernelRows):
+        self._part: HostSet = engine
+        self._engine, self._which = engine, np.arange(engine.size)
+        self._until_shrinking = 0
+        self._take(self._which)
 
-    def narrowed(self, which: RowIndex) -> KernelWorkingSet:
-        """Fewer of them: their rows are cut."""
-        return _NotIdle(self._engine, self._which[which], self.beta[which], self.F[which])
+    def _take(self, places: RowIndex) -> None:
+        """Go on with the variables at these places, with coefficients and slopes of their own."""
+        engine, part = self._engine, self._part
+        self._which, self.size = self._which[places], len(places)
+        box, rows = part.box.only(places), part.rows[places]
+        self._part = HostSet(box, part.beta[places], part.F[places], rows, engine.n_groups)
+        engine.cache.activate(self._which)
+
+    def extremes(self) -> Extremes:
+        """Smallest rise and largest fall of each group."""
+        return self._part.extremes()
 
     def pair_steps(self, goal: float, limit: int, stop: StopFlag) -> tuple[int, bool]:
-        """Pair steps until a row is missing; it is computed, with some that will be next."""
-        cache, before = self._engine.cache, self.beta.copy()
-        taken, _, missing = pair_steps(cache.rows, cache.slots, self.beta, self.F, self.box, goal, limit, stop)
-        self._engine.beta[self._which] = self.beta
+        """Pair steps until a row is missing, which is computed with some that will be next, or shrinking is due."""
+        if self._until_shrinking == 0:
+            self._until_shrinking = _PERIOD
+            if self._engine.shrinking:
+                left = self._part.unsettled(self._part.extremes(), 0.0)
+                if 0 < len(left) < self.size:
+                    self._take(left)
+        cache, part = self._engine.cache, self._part
+        before, limit = part.beta.copy(), min(limit, self._until_shrinking)
+        taken, _, missing = pair_steps(cache.rows, cache.slots, part.beta, part.F, part.box, goal, limit, stop)
+        self._until_shrinking -= taken
+        self._engine.beta[self._which] = part.beta
         if missing < 0 and taken < limit:
             return taken, True
-        cache.touch(np.flatnonzero(self.beta != before))
+        cache.touch(np.flatnonzero(part.beta != before))
         if missing >= 0:
             self._fetch(missing)
         return taken, False
 
     def _fetch(self, missing: int) -> None:
         """The row that is missing, and those of the variables that violate most among the others without a row."""
-        cache, at = self._engine.cache, self.extremes()
-        cache.touch(np.array([np.argmin(self.rising)]))  # which the next step will raise
+        cache, part = self._engine.cache, self._part
+        at = part.extremes()
+        cache.touch(np.array([np.argmin(part.rising)]))  # which the next step will raise
         others = cache.batch - 1
         wanted = np.array([missing])
         if others > 0:
-            gain: Vector = np.where(cache.slots < 0, self.gain(at), -np.inf)
+            gain: Vector = np.where(cache.slots < 0, part.gain(at), -np.inf)
             gain[missing] = -np.inf
             best = np.argpartition(-gain, others - 1)[:others] if others < len(gain) else np.arange(len(gain))
             wanted = np.append(wanted, best[gain[best] > 0.0])

@@ -16,12 +16,11 @@ is formed when first asked for: that of a path over C.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +29,7 @@ from scipy import sparse
 from maxmargin._loops.kernel.pair_steps import add_rows, gather, mirror, pick
 from maxmargin._types import RowIndex, Rows, Vector
 from maxmargin.backends.scratch import scratch
-from maxmargin.backends.threads import over_ranges
+from maxmargin.backends.threads import StopFlag, over_ranges
 from maxmargin.data import count_rows, take_rows
 from maxmargin.kernels import Kernel
 from maxmargin.kernels.panels import Panels
@@ -101,7 +100,12 @@ class KernelValues:
         if self.problem.stored is not None:
             return self.problem.stored
         matrix = scratch("kernel matrix", self.n_rows**2).reshape(self.n_rows, self.n_rows)
-        return _filled(matrix, self._panels, self.problem.kernel_rows)
+        if self._panels is not None:
+            self._panels.fill_own(matrix)
+            return matrix
+        for part in _chunks(self.n_rows, self.n_rows):
+            matrix[part] = self.problem.kernel_rows(np.arange(self.n_rows)[part])
+        return matrix
 
 
 class ActiveRows:
@@ -137,17 +141,16 @@ class ActiveRows:
         present = slots >= 0
         kept, targets, order = slots[present], fresh[present], np.argsort(places)
         n_jobs = 1 if len(fresh) * len(places) < _BRIEF_VALUES else None
-        over_ranges(
-            lambda start, end, stop: gather(self._kept, kept, places, order, targets, start, end, stop, Q),
-            len(kept),
-            n_jobs,
-            brief=True,
-        )
+
+        def take_kept(start: int, end: int, stop: StopFlag) -> None:
+            gather(self._kept, kept, places, order, targets, start, end, stop, Q)
+
+        over_ranges(take_kept, len(kept), n_jobs, brief=True)
         missing = fresh[~present]
         if len(missing):
             self._values.fill(self.rows[places[missing]], self.rows[places], Q, missing)
         if len(fresh) < len(places):
-            over_ranges(lambda start, end, stop: mirror(Q, fresh, start, end, stop), len(places), n_jobs, brief=True)
+            over_ranges(lambda *span: mirror(Q, fresh, *span), len(places), n_jobs, brief=True)
 
     def _slots(self, places: RowIndex) -> RowIndex:
         missing = places[self._slot_of[places] < 0]
@@ -162,12 +165,11 @@ class ActiveRows:
 def _add_side_by_side(values: Single, slots: RowIndex, steps: Vector, total: Vector, brief: int = 0) -> None:
     """total_j += sum_p steps_p values[slots_p, j]; threads share the columns, where the values are not so few."""
     n_jobs = 1 if len(slots) * len(total) < brief else None
-    over_ranges(
-        lambda start, end, stop: add_rows(values, slots, steps, start, end, stop, total),
-        len(total),
-        n_jobs,
-        brief=True,
-    )
+
+    def work(start: int, end: int, stop: StopFlag) -> None:
+        add_rows(values, slots, steps, start, end, stop, total)
+
+    over_ranges(work, len(total), n_jobs, brief=True)
 
 
 def _chunks(n_rows: int, n_columns: int) -> Iterator[slice]:
@@ -176,27 +178,20 @@ def _chunks(n_rows: int, n_columns: int) -> Iterator[slice]:
     return (slice(first, first + step) for first in range(0, n_rows, step))
 
 
-def _filled(matrix: Single, panels: Panels | None, rows_of: Callable[[RowIndex], NDArray[Any]]) -> Single:
-    """All values of a square matrix: by panels, or as the kernel itself gives some rows at a time."""
-    if panels is not None:
-        panels.fill_own(matrix)
-        return matrix
-    every = np.arange(len(matrix))
-    for part in _chunks(len(matrix), len(matrix)):
-        matrix[part] = rows_of(every[part])
-    return matrix
-
-
 # Matrices that are shared ---------------------------------------------------------------------------------------------
 
 
 def kernel_matrix(kernel: Kernel, X: Rows) -> Single:
     """k(x_i, x_j) of all rows."""
     every = np.arange(count_rows(X))
-    panels = Panels.of(kernel, X, single=True) if kernel.on == "vectors" else None
-
     matrix = np.empty((len(every), len(every)), dtype=np.float32)
-    return _filled(matrix, panels, lambda some: kernel.columns(take_rows(X, some), X, every))
+    panels = Panels.of(kernel, X, single=True) if kernel.on == "vectors" else None
+    if panels is not None:
+        panels.fill_own(matrix)
+        return matrix
+    for part in _chunks(len(every), len(every)):
+        matrix[part] = kernel.columns(take_rows(X, part), X, every)
+    return matrix
 
 
 def submatrix(matrix: Single, rows: RowIndex, columns: RowIndex, name: str = "") -> Single:
@@ -246,12 +241,7 @@ def with_shared_values(problem: KernelProblem) -> KernelProblem:
 
 def _are_same(A: Rows, B: Rows) -> bool:
     """Whether two sets of rows are the same numbers in the same memory."""
-    if A is B:
-        return True
-    if not hasattr(A, "shape") or not hasattr(B, "shape") or A.shape != B.shape:
-        return False
-    left: Any = A.data if sparse.issparse(A) else A
-    right: Any = B.data if sparse.issparse(B) else B
-    if not isinstance(left, np.ndarray) or not isinstance(right, np.ndarray) or left.dtype != right.dtype:
-        return False
-    return left.ctypes.data == right.ctypes.data and left.strides == right.strides
+    left, right = (X.data if sparse.issparse(X) else X for X in (A, B))
+    if A is B or not isinstance(left, np.ndarray) or not isinstance(right, np.ndarray):
+        return A is B
+    return bool(A.shape == B.shape and left.__array_interface__ == right.__array_interface__)

@@ -2,11 +2,13 @@
 
 Everything is in double precision where the matrix is, so no slope has to be formed again. A matrix that somebody stored
 before (`KernelProblem.stored`) is taken as it is, in single precision.
+
+The working set are all variables, or those that are not settled. Among many the first steps go only some of the way:
+then most variables are settled at their bounds, and the others are few enough to be worth a matrix of their own.
 """
 
 from __future__ import annotations
 
-from copy import copy
 from typing import Any
 
 import numpy as np
@@ -16,19 +18,22 @@ from maxmargin._loops.kernel.pair_steps import add_rows, expel, pick
 from maxmargin._types import RowIndex, Vector
 from maxmargin.backends.scratch import scratch
 from maxmargin.problems import KernelProblem
-from maxmargin.solvers.kernel.dual import Variables
-from maxmargin.solvers.kernel.engine import ActiveSet, EngineAtHand, Unsettled
+from maxmargin.solvers.kernel.dual import Extremes, Variables
+from maxmargin.solvers.kernel.engine import ActiveSet, EngineAtHand, EnginePace
 from maxmargin.solvers.kernel.host import PAD, HostEngine, SquareSet
 
-_STEPS = 50_000  # at a time: tens of milliseconds, so that Ctrl-C and budgets are heeded
+_FEW = 600  # variables of which none are left out
+_MOST = 0.7  # of the variables may be left in
+_MARGIN = 0.5  # violations that a slope must be away from those that compete
+_COARSE = 0.2  # of the violation is left before variables are left out
+_MOST_FREE = 128  # variables between bounds whose equations are solved in a fraction of a millisecond
 _NEVER = np.zeros(1, dtype=np.uint8)
 
 
 class WholeMatrix(HostEngine, ActiveSet, EngineAtHand):
     """All variables, and their kernel matrix."""
 
-    # Leaving variables out pays from some hundred on, where most are; before, steps go some of the way among all.
-    pace = Unsettled(above=600, most=0.7, margin=0.5, coarse=0.2, period=_STEPS, steps=_STEPS)
+    pace = EnginePace(steps=50_000)
 
     def __init__(self, problem: KernelProblem, variables: Variables, beta: Vector):
         v = variables
@@ -55,17 +60,19 @@ class WholeMatrix(HostEngine, ActiveSet, EngineAtHand):
         if self.is_double:
             self.begin(self.beta)
 
-    def active(self, which: RowIndex | None) -> WholeMatrix:
-        """All variables: working sets are chosen among these."""
-        assert which is None
+    def active(self, at: Extremes) -> WholeMatrix:
+        """All variables."""
         return self
 
-    def working_set(self, which: RowIndex | None) -> SquareSet:
-        """All variables on the matrix itself, or some on a copy of their part of it, which the next set takes over."""
+    def working_set(self, at: Extremes) -> SquareSet:
+        """All variables on the matrix itself, or those that are not settled on a copy of their part of it."""
         self.is_exact = self.is_double
-        if which is None:
+        if self.size <= _FEW:
             return SquareSet(self, None, self.matrix)
+        which = self.unsettled(at, _MARGIN * at.violation)
         few, dtype = len(which), self.matrix.dtype
+        if not 0 < few <= _MOST * self.size:
+            return SquareSet(self, None, self.matrix, _COARSE * at.violation)
         size = few * (few + PAD)
         square = (scratch("unsettled", size) if dtype == np.float32 else np.empty(size, dtype)).reshape(few, few + PAD)
         pick(self.matrix, which, which.astype(np.uint32), np.arange(few), square)
@@ -76,11 +83,11 @@ class WholeMatrix(HostEngine, ActiveSet, EngineAtHand):
         add_rows(self.matrix, moved, steps, 0, self.size, _NEVER, self.F)
         self.F[moved] += self.box.ridge[moved] * steps
 
-    def newton_step(self, most: int) -> bool:
+    def newton_step(self) -> bool:
         """Where the variables between bounds all have the slope of their group, or as far as bounds allow."""
-        free = np.flatnonzero(self._are_between())
+        free = np.flatnonzero(self.are_between())
         m, n_groups, box = len(free), self.n_groups, self.box
-        if not 0 < m <= most:
+        if not 0 < m <= _MOST_FREE:
             return False
         system = np.zeros((m + n_groups, m + n_groups))
         system[:m, :m] = self.matrix[np.ix_(free, free)] + np.diag(box.ridge[free])
@@ -89,32 +96,28 @@ class WholeMatrix(HostEngine, ActiveSet, EngineAtHand):
         beta, tube = self.beta[free], box.tube[free]
         missing = -self.F[free] - tube * np.sign(beta)
         steps = np.linalg.lstsq(system, np.append(missing, np.zeros(n_groups)), rcond=1e-14)[0][:m]
-        highest = np.where((tube > 0.0) & (beta < 0.0), 0.0, box.upper[free])
-        lowest = np.where((tube > 0.0) & (beta > 0.0), 0.0, box.lower[free])
+        most = np.where((tube > 0.0) & (beta < 0.0), 0.0, box.upper[free])
+        least = np.where((tube > 0.0) & (beta > 0.0), 0.0, box.lower[free])
         with np.errstate(divide="ignore", invalid="ignore"):
-            room = np.where(
-                steps > 0.0, (highest - beta) / steps, np.where(steps < 0.0, (lowest - beta) / steps, np.inf)
-            )
+            room = np.where(steps == 0.0, np.inf, (np.where(steps > 0.0, most, least) - beta) / steps)
         length = min(1.0, float(np.min(room)))
-        self.beta[free] = np.clip(beta + length * steps, lowest, highest)
+        self.beta[free] = np.clip(beta + length * steps, least, most)
         self.begin(self.beta)
         return True
 
-    def remember(self) -> None:
-        """Keep coefficients and slopes."""
-        self._kept = self.beta.copy(), self.F.copy()
+    def copy(self) -> WholeMatrix:
+        """The same matrix; coefficients and slopes of its own."""
+        other = object.__new__(WholeMatrix)
+        other.__dict__.update(self.__dict__)  # as `copy.copy` does, which takes as long as a small fit's steps
+        other.beta, other.F = self.beta.copy(), self.F.copy()
+        return other
 
-    def recall(self) -> None:
-        """Go back to those that were kept."""
-        self.beta, self.F = self._kept
-
-    def without(self, k: int) -> WholeMatrix:
-        """The same matrix; what beta_k was goes to other variables, where these have room, or all begin again."""
-        rest, v = copy(self), self.variables
-        rest.beta, rest.F = self.beta.copy(), self.F.copy()
-        rest.rising, rest.falling = np.empty(self.size), np.empty(self.size)  # turns are taken side by side
+    def without(self, k: int, goal: float, limit: int) -> WholeMatrix | None:
+        """What beta_k was goes to other variables, where these have room; or all begin again."""
+        rest, v = self.copy(), self.variables
+        rest.rising, rest.falling = np.empty(self.size), np.empty(self.size)  # rows are left out side by side
         rest.box = self.box._replace(lower=self.box.lower.copy(), upper=self.box.upper.copy())
         if expel(self.matrix, rest.beta, rest.F, rest.box, k) < 0:
             rest.beta, rest.F = v.start.copy(), -v.target
         rest.box.lower[k] = rest.box.upper[k] = 0.0
-        return rest
+        return rest if SquareSet(rest, None, self.matrix).pair_steps(goal, limit, _NEVER)[1] else None

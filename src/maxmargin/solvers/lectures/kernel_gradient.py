@@ -31,12 +31,13 @@ from typing import ClassVar
 
 import numpy as np
 
+from maxmargin._loops.lectures.dual_steps import update_one_at_a_time
 from maxmargin._types import Matrix, RowIndex, Vector
 from maxmargin.backends.threads import raise_if_interrupted
 from maxmargin.errors import ParameterError
 from maxmargin.problems import History, Problem, Solution, Status
 from maxmargin.solvers.kernel.equations import KernelEquations
-from maxmargin.solvers.kernel.least_squares import KernelSquaresSolver, blas_threads, check_fits
+from maxmargin.solvers.kernel.least_squares import KernelSquaresSolver, blas_threads, check_fits, solution_at
 
 _BOUND_ROUNDS = 10
 _TILE = 1024
@@ -74,7 +75,7 @@ class _GradientUpdate(KernelSquaresSolver):
                 status = self._run(equations, beta, history, end)
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
-        return self.solution(self.name, equations, beta, status, history)
+        return solution_at(beta, equations, status, history, self.name)
 
     def _run(self, equations: KernelEquations, beta: Vector, history: History, end: float) -> Status:
         K = equations.matrix()
@@ -130,8 +131,6 @@ class OneAtATime(_GradientUpdate):
 
 def _update_in_turn(equations: KernelEquations, K: Matrix, rates: Vector, order: RowIndex, beta: Vector) -> None:
     """One coefficient after the other, in place."""
-    from maxmargin._loops.lectures.dual_steps import update_one_at_a_time  # the compiler is loaded by the first fit
-
     step = max(1, _STEP_ENTRIES // len(beta))
     for begin in range(0, len(order), step):
         update_one_at_a_time(K, equations.right, equations.diagonal, rates, order[begin : begin + step], beta)

@@ -58,6 +58,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from maxmargin._loops.lectures.dual_steps import DualTerms, PairRows, descent_pass, simple_pass
 from maxmargin.backends.threads import StopFlag
 from maxmargin.errors import ParameterError
 from maxmargin.losses import DualBox, Hinge
@@ -110,8 +111,6 @@ class CoordinateAscent(KernelAscent):
     """Coordinate ascent at work."""
 
     def __init__(self, solver: KernelDescent, problem: KernelProblem, box: DualBox, start: Solution | None):
-        from maxmargin._loops.lectures.dual_steps import DualTerms  # compiled code is loaded when it is needed
-
         super().__init__(solver, problem, box, start, solver.matrix_bytes)
         self.rng = generator(solver.random_state)
         self.constant = problem.intercept.scale**2
@@ -129,14 +128,12 @@ class CoordinateAscent(KernelAscent):
 
     def visit(self, rows: slice, stop: StopFlag) -> int:
         """Steps on the rows of a piece of the order."""
-        from maxmargin._loops.lectures.dual_steps import descent_pass
-
         if rows.start == 0:
             self.order = self.rng.permutation(self.n)
         order = self.order[rows]
-        tile = self.rows.tile(order)
+        K, places = self.rows.tile(order)
         moved, self.total = descent_pass(
-            tile.K, tile.places, order, self.terms, self.constant, self.total, self.alpha, self.scores, stop
+            K, places, order, self.terms, self.constant, self.total, self.alpha, self.scores, stop
         )
         return moved
 
@@ -195,8 +192,6 @@ class PairListing(KernelAscent):
     """The listing at work."""
 
     def __init__(self, solver: SimpleSMO, problem: KernelProblem, box: DualBox, start: Solution | None):
-        from maxmargin._loops.lectures.dual_steps import PairRows  # compiled code is loaded when it is needed
-
         super().__init__(solver, problem, box, start, solver.matrix_bytes)
         self.examples = PairRows(problem.targets, box.upper, self.rows.diagonal)
         self.rng = generator(solver.random_state)
@@ -208,8 +203,6 @@ class PairListing(KernelAscent):
 
     def visit(self, rows: slice, stop: StopFlag) -> int:
         """The rows of a piece, in their own order."""
-        from maxmargin._loops.lectures.dual_steps import simple_pass
-
         if rows.start == 0:
             drawn = self.rng.integers(0, max(1, self.n - 1), size=self.n)
             self.partners = drawn + (drawn >= self.order) if self.n > 1 else self.order  # any other, all alike
@@ -217,18 +210,7 @@ class PairListing(KernelAscent):
         order, partners = self.order[rows], self.partners[rows]
         first, second = self.rows.tile(order), self.rows.tile(partners)
         violators, moved, self.bias = simple_pass(
-            first.K,
-            first.places,
-            second.K,
-            second.places,
-            order,
-            partners,
-            self.examples,
-            self.margin_tol,
-            self.bias,
-            self.alpha,
-            self.scores,
-            stop,
+            *first, *second, order, partners, self.examples, self.margin_tol, self.bias, self.alpha, self.scores, stop
         )
         self.violators += violators
         return moved

@@ -23,8 +23,8 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from maxmargin.certificates import assess
-from maxmargin.data.passes import Passes
-from maxmargin.losses import CrammerSinger, Logistic, Softmax
+from maxmargin.data.rows import ArrayRows
+from maxmargin.losses import CrammerSinger, Logistic, Softmax, Squared
 from maxmargin.problems import LinearProblem, Problem, ProblemKind, Solution, Status
 from maxmargin.solvers.common.polish import polish
 from maxmargin.solvers.common.sampling import is_tall
@@ -70,6 +70,18 @@ class Automatic(Solver):
 
     def solve(self, problem: Problem, start: Solution | None = None) -> Solution:
         """Solve with what suits."""
+        is_smooth, has_kinks = Newton().takes(problem), Multipliers().takes(problem)
+        if not (is_smooth or has_kinks) or isinstance(problem.loss, Squared):
+            return self._in_its_own_way(problem, start)
+        assert isinstance(problem, LinearProblem)
+        if problem.n_rows > _SMALL_ROWS or problem.source.n_features > _SMALL_FEATURES:
+            return self._by_shape(problem, start)
+        if is_smooth:
+            return replace(self, tol=min(self.tol, _SMALL_TOL))._by_shape(problem, start)
+        return _sharpened(problem, self._by_shape(problem, start))
+
+    def _in_its_own_way(self, problem: Problem, start: Solution | None) -> Solution:
+        """Another penalty, all classes at once, squared errors, a hard margin: each has a solver of its own."""
         if SparseNewton().takes(problem):
             small = problem.n_rows <= _SMALL_ROWS and problem.source.n_features <= _SMALL_FEATURES
             tol = min(self.tol, _SMALL_TOL) if small else self.tol
@@ -80,13 +92,7 @@ class Automatic(Solver):
             return self._all_classes(problem, start)
         if LeastSquares().takes(problem):
             return LeastSquares(self.tol, self.max_iter, self.max_seconds, n_jobs=self.n_jobs).solve(problem, start)
-        if not isinstance(problem, LinearProblem) or not (Newton().takes(problem) or Multipliers().takes(problem)):
-            return QP(self.tol, self.max_iter, self.max_seconds).solve(problem)
-        if problem.n_rows > _SMALL_ROWS or problem.source.n_features > _SMALL_FEATURES:
-            return self._by_shape(problem, start)
-        if Newton().takes(problem):
-            return replace(self, tol=min(self.tol, _SMALL_TOL))._by_shape(problem, start)
-        return _sharpened(problem, self._by_shape(problem, start))
+        return QP(self.tol, self.max_iter, self.max_seconds).solve(problem)
 
     def _by_shape(self, problem: LinearProblem, start: Solution | None) -> Solution:
         few = problem.source.n_features <= _FEW_FEATURES
@@ -149,7 +155,7 @@ def _sharpened(problem: LinearProblem, solution: Solution) -> Solution:
         return solution
     box = problem.loss.dual_box(problem.costs)
     assert box is not None
-    alpha, sharp = polish(problem, solution.alpha, box, Passes(problem.source, 1).squared_lengths())
+    alpha, sharp = polish(problem, solution.alpha, box, ArrayRows(problem.source, 1).squared_lengths())
     seen = assess(problem, solution.alpha, solution.weights, solution.bias)
     if not (sharp.gap < seen.gap and sharp.kkt_violation <= max(seen.kkt_violation, 1e-9)):
         return solution
@@ -163,7 +169,7 @@ def _worth(problem: LinearProblem, few_features: bool) -> float:
     A step of it forms and factors a matrix of the features, from hardly more than twice as many rows near a kink.
     """
     if few_features:
-        n, d, entries = problem.n_rows, problem.source.n_features, max(1, Passes(problem.source, 1).n_entries)
+        n, d, entries = problem.n_rows, problem.source.n_features, max(1, ArrayRows(problem.source, 1).n_entries)
         products = min(n, 2 * d) * (entries / n) ** 2 + d**3 / 3.0
         return _WORTH_OF_PASSES + _WORTH_OF_PRODUCTS * products / entries
     if isinstance(problem.loss, Logistic):

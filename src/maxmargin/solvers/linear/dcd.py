@@ -36,7 +36,7 @@ from maxmargin._loops.linear.dual_descent import logistic_epoch, quadratic_epoch
 from maxmargin._loops.loss_curve import LOGISTIC
 from maxmargin._types import Vector
 from maxmargin.backends.threads import StopFlag, run_until_interrupted
-from maxmargin.data.passes import Passes
+from maxmargin.data.rows import ArrayRows
 from maxmargin.problems import History, LinearProblem, Problem, ProblemKind, Solution, Status
 from maxmargin.solvers.common.feasible import balanced
 from maxmargin.solvers.common.solver import Solver, is_plain
@@ -78,7 +78,7 @@ class DualDescent(Solver):
         """Solve from alpha = 0, or from the best multiple of the multipliers of `start`, clipped to their bounds."""
         self.check(problem)
         assert isinstance(problem, LinearProblem)
-        descent = _Coordinates(problem, Passes(problem.source, self.n_jobs), self)
+        descent = _Coordinates(problem, ArrayRows(problem.source, self.n_jobs), self)
         descent.begin(start)
         _, interrupted = run_until_interrupted(descent.run, brief=descent.passes.n_entries < _BRIEF)
         return descent.solution(Status.INTERRUPTED if interrupted else descent.status)
@@ -91,7 +91,7 @@ class _Coordinates:
     logit: Vector
     """Of each multiplier's share of C, for the logistic loss."""
 
-    def __init__(self, problem: LinearProblem, passes: Passes, settings: DualDescent):
+    def __init__(self, problem: LinearProblem, passes: ArrayRows, settings: DualDescent):
         self.problem, self.passes, self.settings = problem, passes, settings
         self.y, self.C, self.curve = problem.targets, problem.costs, problem.curve
         self.is_logistic, self.is_free = self.curve.kind == LOGISTIC, problem.intercept.is_free

@@ -22,7 +22,7 @@ import numpy as np
 
 from maxmargin._types import Vector
 from maxmargin.backends.threads import one_blas_thread
-from maxmargin.data.passes import Passes
+from maxmargin.data.rows import ArrayRows
 from maxmargin.errors import ParameterError
 from maxmargin.losses import Squared
 from maxmargin.penalties import L2, Box
@@ -48,7 +48,7 @@ _EPSILON = float(np.finfo(np.float64).eps)
 
 def box_around(problem: LinearProblem, weights: Vector) -> Box:
     """The box of the certificate of ordinary least squares: `Equations.box`."""
-    return Equations(problem, Passes(problem.source)).box(weights)
+    return Equations(problem, ArrayRows(problem.source)).box(weights)
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class LeastSquares(Solver):
             known = ", ".join(map(repr, get_args(Method)))
             raise ParameterError(f"method must be one of {known}, got method={self.method!r}.")
         end = math.inf if self.max_seconds is None else time.perf_counter() + self.max_seconds
-        rounds = _Refinement(Equations(problem, Passes(problem.source, self.n_jobs)), end)
+        rounds = _Refinement(Equations(problem, ArrayRows(problem.source, self.n_jobs)), end)
         try:
             with one_blas_thread():  # passes have threads of their own, and small factorisations lose by them
                 status = self._run(rounds)

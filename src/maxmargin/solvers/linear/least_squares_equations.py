@@ -47,7 +47,7 @@ from scipy.linalg import LinAlgError, cholesky, qr, solve_triangular, svd
 from maxmargin._types import Matrix, Vector
 from maxmargin.certificates import Assessment, assess
 from maxmargin.data import as_double
-from maxmargin.data.passes import Passes
+from maxmargin.data.rows import ArrayRows
 from maxmargin.penalties import L2, Box
 from maxmargin.problems import LinearProblem
 from maxmargin.solvers.common.positive_systems import conjugate_gradients
@@ -84,7 +84,7 @@ Correct: TypeAlias = Callable[[Missing], Unknowns]
 class Equations:
     """The three equations of a problem, with the letters of this file."""
 
-    def __init__(self, problem: LinearProblem, passes: Passes):
+    def __init__(self, problem: LinearProblem, passes: ArrayRows):
         self.problem, self.passes = problem, passes
         self.y, self.C = problem.targets, problem.costs
         self.n, self.d = passes.n_rows, passes.n_features

@@ -29,7 +29,7 @@ from maxmargin._loops.linear.multiclass_descent import ClassIterate, class_epoch
 from maxmargin._loops.rows import DenseRows
 from maxmargin._types import Matrix, Vector
 from maxmargin.backends.threads import StopFlag, run_until_interrupted
-from maxmargin.data.passes import Passes
+from maxmargin.data.rows import ArrayRows
 from maxmargin.losses import CrammerSinger
 from maxmargin.problems import History, LinearProblem, Problem, ProblemKind, Solution, Status
 from maxmargin.solvers.common.solver import Solver, is_plain
@@ -73,7 +73,7 @@ class MulticlassDescent(MulticlassSolver):
         """Solve from beta = 0, or from the multipliers of `start` brought into their bounds."""
         self.check(problem)
         assert isinstance(problem, LinearProblem)
-        descent = _ClassDescent(problem, Passes(problem.source, self.n_jobs), self)
+        descent = _ClassDescent(problem, ArrayRows(problem.source, self.n_jobs), self)
         descent.begin(start)
         _, interrupted = run_until_interrupted(descent.run)
         return descent.solution(Status.INTERRUPTED if interrupted else descent.status)
@@ -82,7 +82,7 @@ class MulticlassDescent(MulticlassSolver):
 class _ClassDescent:
     """The state of one descent."""
 
-    def __init__(self, problem: LinearProblem, passes: Passes, settings: MulticlassDescent):
+    def __init__(self, problem: LinearProblem, passes: ArrayRows, settings: MulticlassDescent):
         assert isinstance(problem.loss, CrammerSinger)
         self.problem, self.loss, self.settings = problem, problem.loss, settings
         self.y, self.C = problem.targets, problem.costs

@@ -17,9 +17,8 @@ from maxmargin.problems import LinearProblem, Problem, ProblemKind, Solution
 from maxmargin.problems.solution import listening
 from maxmargin.solvers.common.sampling import sample_of
 from maxmargin.solvers.common.solver import Solver, is_plain
-from maxmargin.solvers.linear.newton import SAMPLE_TOL, NewtonRun
+from maxmargin.solvers.linear.newton import SAMPLE_TOL, NewtonRun, RowsInMemory
 from maxmargin.solvers.linear.newton_method import GROWTH, At
-from maxmargin.solvers.linear.newton_rows import RowsInMemory
 
 _HAIR = 1e-9  # slopes so near to an end are at it
 

@@ -23,9 +23,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from maxmargin._loops.passes import row_products_loop
 from maxmargin._types import Matrix, RowIndex, Vector
-from maxmargin.data.passes import Passes
-from maxmargin.data.row_products import RowProducts
+from maxmargin.data.rows import ArrayRows
 from maxmargin.solvers.common.positive_systems import PositiveFactor
 from maxmargin.solvers.common.sampling import long_rows, sampled
 
@@ -39,7 +39,7 @@ _MAX_CONJUGATE = 250
 class Directions:
     """Solves Newton's equations at one curvature after the other; a factor may serve several right sides."""
 
-    def __init__(self, passes: Passes, scale: float):
+    def __init__(self, passes: ArrayRows, scale: float):
         self._passes, self._scale = passes, scale
         self._products: RowProducts | None = None
         self._sampling = True
@@ -90,7 +90,7 @@ class ByFeatures:
         return p, -(bias_gradient + float(self._edge @ p)) / self._corner
 
 
-def _by_features(passes: Passes, scale: float, c: Vector, sampling: bool) -> ByFeatures:
+def _by_features(passes: ArrayRows, scale: float, c: Vector, sampling: bool) -> ByFeatures:
     chosen = np.flatnonzero(c)
     every = rows_for_one(len(chosen), passes.n_features) if sampling else 1
     if every > 1:
@@ -113,7 +113,7 @@ def rows_for_one(n_rows: int, n_features: int) -> int:
 class _ByRows:
     """The inner products of the active rows, factored."""
 
-    def __init__(self, passes: Passes, scale: float, products: RowProducts, active: RowIndex, c: Vector):
+    def __init__(self, passes: ArrayRows, scale: float, products: RowProducts, active: RowIndex, c: Vector):
         self._passes, self._scale, self._active = passes, scale, active
         K = products.among(active)
         K[np.diag_indices(len(K))] += 1.0 / c
@@ -134,7 +134,7 @@ class _ByRows:
 class _Conjugate:
     """Conjugate gradients on the Hessian of w with the intercept eliminated."""
 
-    def __init__(self, passes: Passes, scale: float, active: RowIndex, c: Vector):
+    def __init__(self, passes: ArrayRows, scale: float, active: RowIndex, c: Vector):
         self._passes, self._active, self._c = passes, active, c[active]
         self._corner = _corner(c, scale)
         self._has_intercept = self._corner > 0.0
@@ -172,3 +172,38 @@ class _Conjugate:
 def _corner(c: Vector, scale: float) -> float:
     """Curvature of the objective in the intercept; 0 where it has none and stays as it is, or where there is none."""
     return float(np.sum(c)) + scale**-2.0 if scale > 0.0 else 0.0
+
+
+class RowProducts:
+    """<x_i, x_j> of the rows asked for so far, at most `capacity` of them; older ones are forgotten together."""
+
+    def __init__(self, passes: ArrayRows, capacity: int):
+        self._passes, self._capacity = passes, capacity
+        self._forget()
+
+    def _forget(self) -> None:
+        self._known = np.empty(0, dtype=np.int64)
+        self._table = np.empty((0, 0))
+        self._place = np.full(self._passes.n_rows, -1, dtype=np.int64)
+
+    def among(self, rows: RowIndex) -> Matrix:
+        """The matrix of these rows, a copy."""
+        new = rows[self._place[rows] < 0]
+        if len(self._known) + len(new) > self._capacity:
+            self._forget()
+            new = rows
+        if len(new):
+            self._learn(new)
+        places = self._place[rows]
+        return np.asarray(self._table[np.ix_(places, places)])
+
+    def _learn(self, new: RowIndex) -> None:
+        """Products of the new rows with each other and with the known ones."""
+        old, total = len(self._known), len(self._known) + len(new)
+        if total > len(self._table):
+            grown = np.empty((min(self._capacity, max(2 * total, 64)),) * 2)
+            grown[:old, :old] = self._table[:old, :old]
+            self._table = grown
+        self._known = np.concatenate([self._known, new])
+        self._place[new] = np.arange(old, total)
+        row_products_loop(self._passes.rows, self._known, old, np.zeros(self._passes.n_features), self._table)

@@ -32,7 +32,7 @@ step after the other at once. Answers for smaller costs have violated rows, and 
 way between these walls: then the method goes by way of them.
 
 Questions. The method keeps w, b and a few numbers. Whatever takes the rows it asks of somebody who has them, in memory
-(`solvers.linear.newton_rows`), block by block (`solvers.streams.newton`), or elsewhere: `NewtonMethod.run` is a
+(`solvers.linear.newton`), block by block (`solvers.streams.newton`), or elsewhere: `NewtonMethod.run` is a
 generator of questions, to which it is sent the answers. Who has rows in several places adds up the sums of all; who
 has several problems on the same rows may answer all of them in the same passes.
 
@@ -42,7 +42,7 @@ Rockafellar, Math. Oper. Res. 1976; semismooth Newton inside: Li, Sun and Toh, S
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -60,6 +60,10 @@ _SMALLER = 0.1 ** np.arange(6.0, 0.0, -1.0)  # costs to come from, as parts of t
 _ON_THE_WAY = 1e-2  # tolerance for smaller costs
 _NEAR = 0.7  # of the tolerance: a violation that will be within it when it is computed again
 _MOST_STEPS, _MOST_WITH_KINKS = 200, 1000
+_LINE_STEPS = 60
+_BEFORE, _BEHIND = 0.01, 0.1
+"""Parts of the slope at the beginning between which a step may end: rather behind the minimum, because rows whose kinks
+stopped the step then have curvature."""
 
 
 class Evaluation(NamedTuple):
@@ -273,3 +277,30 @@ class NewtonMethod:
 
     def _is_within(self, tol: float) -> bool:
         return self.gap <= tol and self.violation <= _NEAR * tol
+
+
+def step_length(
+    linear: float,
+    square: float,
+    steep: float,
+    losses: Callable[[float], Sequence[float]],
+    *,
+    shorter: float = 0.5,
+) -> float:
+    """The length t of a step at which the slope linear + t square + that of the losses vanishes, or nearly.
+
+    `losses` gives slope and curvature at a length, `steep` is how steep it goes down at first. `shorter` is the factor
+    on the length as long as every length was too long and curvatures led nowhere.
+    """
+    low, high, t = 0.0, np.inf, 1.0
+    for _ in range(_LINE_STEPS):
+        first, second = losses(t)
+        slope, curvature = linear + t * square + first, square + second
+        if -_BEFORE * steep <= slope <= _BEHIND * steep:
+            return t
+        low, high = (low, t) if slope > 0.0 else (t, high)
+        following = t - slope / curvature if curvature > 0.0 else 2.0 * t
+        if not low < following < high:
+            following = 2.0 * t if np.isinf(high) else 0.5 * (low + high) if low > 0.0 else shorter * high
+        t = following
+    return low

@@ -26,11 +26,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from maxmargin._loops.linear.lasso import Columns, Shrinkage, chosen_products_loop, column_sweeps, product_sweeps
+from maxmargin._loops.linear.lasso import Shrinkage, SweptColumns, chosen_products_loop, column_sweeps, product_sweeps
 from maxmargin._loops.rows import CSRRows, DenseRows
 from maxmargin._types import Matrix, RowIndex, Vector
 from maxmargin.backends.threads import StopFlag, over_ranges, run_together, thread_count
-from maxmargin.data.passes import Passes
+from maxmargin.data.rows import ArrayRows
 from maxmargin.solvers.common.positive_systems import PositiveFactor
 
 MAX_GRAM = 3000  # columns up to which H is formed
@@ -49,7 +49,7 @@ _COLUMN_SWEEPS = 60
 class LocalModel:
     """The model around weights w of the working set `chosen`."""
 
-    passes: Passes
+    passes: ArrayRows
     chosen: RowIndex
     w: Vector
     g: Vector
@@ -79,7 +79,7 @@ class LocalModel:
             squares = np.maximum(squares - edge**2 / corner, 0.0) + _floor(squares)
             rho = np.zeros(int(np.count_nonzero(self.c)))
             Z, every = scaled_columns(self.passes, self.c, self.chosen), np.arange(len(u))
-            columns = Columns(Z, every, v, squares, edge / np.sqrt(corner))
+            columns = SweptColumns(Z, every, v, squares, edge / np.sqrt(corner))
             minimise_by_columns(columns, u, rho, cost, goal, _COLUMN_SWEEPS)
         shift = -base - float(edge @ (u - self.w)) / corner
         return u, shift if self.bias is not None else 0.0
@@ -105,7 +105,9 @@ def minimise_by_products(
             return
 
 
-def minimise_by_columns(columns: Columns, u: Vector, rho: Vector, cost: Shrinkage, goal: float, sweeps: int) -> None:
+def minimise_by_columns(
+    columns: SweptColumns, u: Vector, rho: Vector, cost: Shrinkage, goal: float, sweeps: int
+) -> None:
     """The same where the columns are too many for H: changes u and rho."""
     run_together([lambda stop: column_sweeps(columns, u, rho, cost, goal, sweeps, stop)])
 
@@ -174,7 +176,7 @@ def _walk(factor: PositiveFactor, here: Vector, minimum: Vector) -> Vector:
         towards[zero] = 0.0
 
 
-def chosen_products(passes: Passes, weight: Vector, chosen: RowIndex) -> Matrix:
+def chosen_products(passes: ArrayRows, weight: Vector, chosen: RowIndex) -> Matrix:
     """sum_i weight_i x_i x_i' over the chosen columns only."""
     rows, size = passes.rows, len(chosen)
     used = np.flatnonzero(weight)
@@ -208,7 +210,7 @@ def chosen_products(passes: Passes, weight: Vector, chosen: RowIndex) -> Matrix:
     return H if is_dense else H + H.T - np.diag(np.diag(H))
 
 
-def scaled_columns(passes: Passes, weight: Vector, chosen: RowIndex) -> DenseRows | CSRRows:
+def scaled_columns(passes: ArrayRows, weight: Vector, chosen: RowIndex) -> DenseRows | CSRRows:
     """Chosen columns of diag(sqrt(weight)) X without the rows of weight zero, each column as a row for the loops."""
     rows: Any = passes.rows
     used = np.flatnonzero(weight)

@@ -22,7 +22,7 @@ from maxmargin._loops.passes import chosen_combination_loop, row_products_loop
 from maxmargin._loops.rows import CSRRows
 from maxmargin._types import Matrix, RowIndex, Rows, Vector
 from maxmargin.data import ArraySource, as_double, long_sum
-from maxmargin.data.passes import Passes
+from maxmargin.data.rows import ArrayRows
 from maxmargin.errors import DataError
 
 _EPSILON = float(np.finfo(np.float64).eps)
@@ -100,7 +100,7 @@ class DenseDesign(Design):
 
     def __init__(self, X: Rows, y: Vector, C: Vector, *, free: bool, n_jobs: int | None = None):
         super().__init__(y, C, free=free)
-        self.passes = Passes(ArraySource(X, y, C), n_jobs)
+        self.passes = ArrayRows(ArraySource(X, y, C), n_jobs)
         sums = self.passes.combination(C) if free else np.zeros(self.passes.n_features)
         self._measure(sums, self.passes.squared_combination(C))
 
@@ -137,7 +137,7 @@ class SparseDesign(Design):
         super().__init__(y, C, free=free)
         by_columns = sparse.csr_matrix(X.T)
         d = by_columns.shape[0]
-        self.passes = Passes(ArraySource(by_columns, np.zeros(d), np.ones(d)), n_jobs)
+        self.passes = ArrayRows(ArraySource(by_columns, np.zeros(d), np.ones(d)), n_jobs)
         rows = self.passes.rows
         assert isinstance(rows, CSRRows)
         self.columns = rows

@@ -32,7 +32,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from maxmargin._loops.linear.lasso import Columns, Shrinkage
+from maxmargin._loops.linear.lasso import Shrinkage, SweptColumns
 from maxmargin._loops.rows import DenseRows
 from maxmargin._types import Matrix, RowIndex, Vector
 from maxmargin.backends.threads import raise_if_interrupted
@@ -67,8 +67,8 @@ class DualPoint(NamedTuple):
     value: float
 
 
-class WorkingSet:
-    """Columns in the order they came, their weights u, and H."""
+class ColumnSet:
+    """The working set: columns in the order they came, their weights u, and H."""
 
     def __init__(self, design: DenseDesign | SparseDesign, *, positive: bool = False):
         self.design, self.positive = design, positive
@@ -160,10 +160,10 @@ class WorkingSet:
         base = np.zeros(len(self.u))
         if isinstance(design, SparseDesign):
             squares = np.square(design.lengths[self.columns])
-            columns = Columns(design.weighted, self.columns, base, squares, design.edges[self.columns])
+            columns = SweptColumns(design.weighted, self.columns, base, squares, design.edges[self.columns])
         else:  # taken columns are centred, so that they have no share of the intercept's direction
             squares = np.einsum("ij,ij->i", self.Z, self.Z)
-            columns = Columns(DenseRows(self.Z), np.arange(len(self.columns)), base, squares, base)
+            columns = SweptColumns(DenseRows(self.Z), np.arange(len(self.columns)), base, squares, base)
         minimise_by_columns(columns, self.u, self.left(), cost, goal, _COLUMN_SWEEPS)
 
 
@@ -172,7 +172,7 @@ class LassoSearch:
 
     def __init__(self, design: DenseDesign | SparseDesign, *, positive: bool = False):
         self.design, self.positive = design, positive
-        self.set = WorkingSet(design, positive=positive)
+        self.set = ColumnSet(design, positive=positive)
         self.history = History()
         self.strength = Strength(math.inf, 0.0)
         self.rho = self.target = design.target

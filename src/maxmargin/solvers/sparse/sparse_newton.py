@@ -25,21 +25,19 @@ Model and line search: Yuan, Ho and Lin, JMLR 2012 (newGLMNET). Working sets: Ma
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from maxmargin._loops.curves import evaluate_loop, line_loop
 from maxmargin._types import RowIndex, Vector
-from maxmargin.backends.threads import one_blas_thread, over_ranges
-from maxmargin.data.passes import Passes
+from maxmargin.backends.threads import one_blas_thread
 from maxmargin.penalties import L1
 from maxmargin.problems import History, LinearProblem, Problem, ProblemKind, Solution, Status
-from maxmargin.solvers.common.feasible import balanced, into_domain, scale_into_domain
+from maxmargin.solvers.common.feasible import into_domain, scale_into_domain
 from maxmargin.solvers.common.solver import Solver
+from maxmargin.solvers.linear.newton import RowsInMemory
+from maxmargin.solvers.linear.newton_method import At, Evaluation
 from maxmargin.solvers.sparse.l1_model import MAX_GRAM, LocalModel
 
 _FIRST_COLUMNS = 100
@@ -48,8 +46,6 @@ _MODEL_GOAL = 1e-1  # share of the present violation to which the model is minim
 _WEAKER = 0.1  # factor from one strength to the next
 _LOOSE = 0.4  # relative gap at which a strength that is only on the way is left
 _LINE_STEPS = 60
-_BIAS_STEPS = 60
-_SERIAL_ROWS = 50_000  # rows below which a second thread costs more than it brings
 _PATIENCE = 3  # evaluations without progress before the search is called stalled
 
 
@@ -74,26 +70,18 @@ class SparseNewton(Solver):
         """Solve from the weights of `start`, or from zero."""
         self.check(problem)
         assert isinstance(problem, LinearProblem)
-        descent = _ProximalNewton(problem, Passes(problem.source, self.n_jobs), self.tol)
+        descent = _ProximalNewton(problem, self.n_jobs, self.tol)
         with one_blas_thread():  # passes have threads of their own
             status = descent.run(None if start is None else start.weights, self.max_iter or 500, self.max_seconds)
             return descent.solution(status, self.name)
 
 
-@dataclass(frozen=True)
-class _L1Point:
-    """A point, and everything that follows from its weights and scores."""
+class _L1Point(NamedTuple):
+    """A point that was evaluated, and what follows at the strength of the penalty."""
 
-    w: Vector
-    b: float
-    f: Vector
+    seen: Evaluation
     slope: Vector
     """C_i times the slope of each row's loss."""
-    curvature: Vector
-    sums: Vector
-    """sum_i beta_i x_ij of every column."""
-    total: float
-    """Sum of the slopes."""
     factor: float
     """What scales the multipliers into their domain."""
     primal: float
@@ -108,36 +96,32 @@ class _L1Point:
 
 
 class _ProximalNewton:
-    """The state of one search."""
+    """The state of one search; `at` is the point with the smallest gap."""
 
-    def __init__(self, problem: LinearProblem, passes: Passes, tol: float):
+    def __init__(self, problem: LinearProblem, n_jobs: int | None, tol: float):
         assert isinstance(problem.penalty, L1)
-        self.problem, self.passes, self.tol = problem, passes, tol
+        self.problem, self.tol = problem, tol
+        self.rows = RowsInMemory(problem, problem.curve, n_jobs)
+        self.passes, self.scale = self.rows.passes, problem.intercept.scale
         self.target = self.strength = problem.penalty.strength
-        self.numbers = tuple(problem.curve)
-        self.y, self.C = problem.targets, problem.costs
-        self.scale = problem.intercept.scale
         self.history = History()
-        self.n_passes = 0.0
         self.at: _L1Point | None = None
 
     def run(self, weights: Vector | None, max_iter: int, max_seconds: float | None) -> Status:
         """Step until gap and violations are within the tolerance, nothing moves, or the budget is spent."""
         end = np.inf if max_seconds is None else time.perf_counter() + max_seconds
         try:
-            self.lengths = np.sqrt(self.passes.squared_combination(self.C))
-            w = np.zeros(self.passes.n_features) if weights is None else np.array(weights, dtype=np.float64)
-            f = np.zeros(self.passes.n_rows) if weights is None else self.passes.scores(w)
-            at = self.at = self._evaluate(w, 0.0, f)
+            self.lengths = np.sqrt(self.passes.squared_combination(self.problem.costs))
+            at = self.at = self._begin(weights)
             if weights is None and self.passes.n_features > self.passes.n_rows:
-                self.strength = max(self.target, _WEAKER * float(np.max(np.abs(at.sums), initial=0.0)))
+                self.strength = max(self.target, _WEAKER * float(np.max(np.abs(at.seen.combination), initial=0.0)))
             idle = 0
             for _ in range(max_iter):
                 if time.perf_counter() > end:
                     return Status.BUDGET
                 if self.strength > self.target and (at.gap <= _LOOSE or idle == _PATIENCE):
                     self.strength = max(self.target, _WEAKER * self.strength)
-                    at, idle = self._evaluate(at.w, at.b, at.f), 0
+                    at, idle = self._point(at.seen), 0
                     self.at = at
                 if self.strength == self.target and at.gap <= self.tol and self._rows_off(at) <= self.tol:
                     return Status.CONVERGED
@@ -155,70 +139,45 @@ class _ProximalNewton:
             return Status.INTERRUPTED
         return Status.BUDGET
 
-    def _sums(self, work: Callable[[int, int], tuple[float, ...]]) -> list[float]:
-        """Sums over all rows of what `work` returns for a range of them."""
-        jobs = 1 if self.passes.n_rows < _SERIAL_ROWS else self.passes.n_jobs
-        parts = over_ranges(lambda first, last, stop: work(first, last), self.passes.n_rows, jobs)
-        return [float(np.sum(column)) for column in zip(*parts, strict=True)]
+    def _begin(self, weights: Vector | None) -> _L1Point:
+        w = np.zeros(self.passes.n_features) if weights is None else weights
+        return self._point(self.rows.answer(At(w, 0.0)))
 
-    def _evaluate(self, w: Vector, b: float, f: Vector) -> _L1Point:
-        """All about w and its scores f, in one pass over the data."""
-        if np.isinf(self.scale):
-            b = self._best_bias(f, b)
-        slope, curvature = np.empty_like(f), np.empty_like(f)
-        y, C = self.y, self.C
-        loss, _, total, _ = self._sums(
-            lambda first, last: evaluate_loop(self.numbers, f, b, y, C, first, last, slope, curvature)
-        )
-        sums = -self.passes.combination(slope)
-        self.n_passes += 1.0
+    def _point(self, seen: Evaluation) -> _L1Point:
+        """What follows from an evaluation of the rows where they are."""
+        w, b, sums, slope = seen.w, seen.b, seen.combination, self.rows.slope.copy()
+        C, y, loss = self.problem.costs, self.problem.targets, self.problem.loss
 
         def bounds(strength: float) -> tuple[float, float, float]:
             """Factor on the multipliers, primal and dual value."""
             factor = scale_into_domain(float(np.max(np.abs(sums), initial=0.0)), strength)
             penalty = strength * float(np.sum(np.abs(w))) + (0.5 * (b / self.scale) ** 2 if self.scale > 0.0 else 0.0)
-            shift = 0.0 if np.isinf(self.scale) else self.scale * total * factor
-            conjugate = float(C @ self.problem.loss.score_conjugate(factor * slope / C, y))
-            return factor, penalty + loss, -0.5 * shift**2 - conjugate
+            shift = 0.0 if np.isinf(self.scale) else self.scale * seen.surplus * factor
+            conjugate = float(C @ loss.score_conjugate(factor * slope / C, y))
+            return factor, penalty + seen.loss, -0.5 * shift**2 - conjugate
 
         factor, primal, dual = bounds(self.strength)
-        self.history.record(
-            self.n_passes, *(bounds(self.target)[1:] if self.strength > self.target else (primal, dual))
-        )
+        reported = bounds(self.target)[1:] if self.strength > self.target else (primal, dual)
+        self.history.record(self.rows.n_passes, *reported)
         off = np.where(w != 0.0, np.abs(sums - self.strength * np.sign(w)), np.abs(sums) - self.strength)
-        violation = float(np.max(off, initial=0.0))
-        return _L1Point(w, b, f, slope, curvature, sums, total, factor, primal, dual, violation)
-
-    def _best_bias(self, f: Vector, b: float) -> float:
-        """Newton steps on the intercept alone, kept inside a bracket: the loss is convex in it."""
-        low, high = -np.inf, np.inf
-        for _ in range(_BIAS_STEPS):
-            slope, curvature = self._sums(partial(line_loop, self.numbers, f, b, f, 0.0, 1.0, 0.0, self.y, self.C))
-            low, high = (low, b) if slope > 0.0 else (b, high)
-            following = b - (slope / curvature if curvature > 0.0 else float(np.sign(slope)))
-            if not low <= following <= high:
-                # A step out of an open bracket doubles; inside a closed one the middle is safe.
-                following = 0.5 * (low + high) if np.isfinite(high - low) else b - 2.0 * np.sign(slope) * (1.0 + abs(b))
-            if abs(following - b) <= 1e-15 * max(1.0, abs(b)):
-                break
-            b = float(following)
-        return b
+        return _L1Point(seen, slope, factor, primal, dual, float(np.max(off, initial=0.0)))
 
     def _rows_off(self, at: _L1Point) -> float:
         """Largest distance of a row from its condition, for the scaled multipliers: as a certificate will see it."""
-        v = at.factor * at.slope / self.C
-        return float(np.max(self.problem.loss.score_violation(at.f + at.b, v, self.y)))
+        v = at.factor * at.slope / self.problem.costs
+        return float(np.max(self.problem.loss.score_violation(self.rows.f + at.seen.b, v, self.problem.targets)))
 
     def _working_set(self, at: _L1Point) -> RowIndex:
         """Columns with a weight, and those that promise most, sorted."""
+        sizes = np.abs(at.seen.combination)
         with np.errstate(divide="ignore", invalid="ignore"):
-            promise = (np.abs(at.sums) - self.strength) / self.lengths
-        kept = at.w != 0.0
+            promise = (sizes - self.strength) / self.lengths
+        kept = at.seen.w != 0.0
         n_kept = int(np.count_nonzero(kept))
         room = max(_FIRST_COLUMNS, 2 * n_kept)
         if n_kept < MAX_GRAM:
             room = min(room, MAX_GRAM)  # a model with H at hand, as long as the weights themselves allow it
-        candidates = np.flatnonzero(~kept & (np.abs(at.sums) > (1.0 - _NEAR) * self.strength))
+        candidates = np.flatnonzero(~kept & (sizes > (1.0 - _NEAR) * self.strength))
         extra = max(room - n_kept, 1)
         if len(candidates) > extra:
             candidates = candidates[np.argpartition(-promise[candidates], extra - 1)[:extra]]
@@ -226,38 +185,45 @@ class _ProximalNewton:
 
     def _step(self, at: _L1Point) -> _L1Point | None:
         """One step of the method; None where rounding leaves no way down."""
-        chosen = self._working_set(at)
+        chosen, seen = self._working_set(at), at.seen
         bias = None
         if self.scale > 0.0:
             ridge = 1.0 / self.scale**2  # zero for a free intercept, whose scale is infinite
-            bias = at.total + at.b * ridge, ridge
-        here = at.w[chosen]
-        model = LocalModel(self.passes, chosen, here, -at.sums[chosen], at.curvature, bias, self.strength)
+            bias = seen.b * ridge - seen.surplus, ridge
+        here, g = seen.w[chosen], -seen.combination[chosen]
+        model = LocalModel(self.passes, chosen, here, g, self.rows.curvature, bias, self.strength)
         there, shift = model.minimise(_MODEL_GOAL * at.violation)
-        direction = np.zeros_like(at.w)
+        direction = np.zeros_like(seen.w)
         direction[chosen] = there - here
-        moved = self.passes.scores(direction) + shift
-        self.n_passes += 2.0
+        moved = self.passes.scores(direction)
+        self.rows.n_passes += 2.0
         t = self._best_step(at, here, there, shift, moved)
         if t == 0.0:
             return None
-        w = at.w.copy()
+        w = seen.w.copy()
         w[chosen] = there if t == 1.0 else here + t * (there - here)
-        # The intercept is a part of `moved`; the scores keep only what is not.
-        return self._evaluate(w, at.b + t * shift, at.f + t * (moved - shift))
+        return self._point(self.rows.move(w, t * moved, t * shift))
 
     def _best_step(self, at: _L1Point, here: Vector, there: Vector, shift: float, moved: Vector) -> float:
         """A t in (0, 1] near the minimum of the objective along the direction, rather before it than behind."""
         step = there - here
-        begin = float(at.slope @ moved) + self._penalty_slope(at, np.where(here == 0.0, step, here), step, shift, 0.0)
+        ridge = 1.0 / self.scale**2 if 0.0 < self.scale < np.inf else 0.0
+
+        def penalty_slope(signs: Vector, t: float) -> float:
+            """Slope of the penalties along the direction, of weights with those signs."""
+            return self.strength * float(np.sign(signs) @ step) + ridge * (at.seen.b + t * shift) * shift
+
+        begin = (
+            float(at.slope @ moved) - at.seen.surplus * shift + penalty_slope(np.where(here == 0.0, step, here), 0.0)
+        )
         if not begin < 0.0:
             return 0.0
         low, high, t = 0.0, 1.0, 1.0
         for _ in range(_LINE_STEPS):
-            first, second = self._slopes_along(at, moved, t)
+            first, second = self.rows.slopes_along(moved, 1.0, shift, t)
             point = there if t == 1.0 else here + t * step
             # From the left: a weight that arrives at zero still moves towards it.
-            slope = first + self._penalty_slope(at, np.where(point == 0.0, -step, point), step, shift, t)
+            slope = first + penalty_slope(np.where(point == 0.0, -step, point), t)
             if slope <= 0.05 * abs(begin) and (t == 1.0 or slope >= -0.5 * abs(begin)):
                 return t
             low, high = (low, t) if slope > 0.0 else (t, high)
@@ -265,25 +231,9 @@ class _ProximalNewton:
             t = following if low < following < high else 0.5 * (low + high)
         return low
 
-    def _penalty_slope(self, at: _L1Point, signs: Vector, step: Vector, shift: float, t: float) -> float:
-        """Slope of the penalties along the direction, of weights with those signs."""
-        ridge = (at.b + t * shift) * shift / self.scale**2 if 0.0 < self.scale < np.inf else 0.0
-        return self.strength * float(np.sign(signs) @ step) + ridge
-
-    def _slopes_along(self, at: _L1Point, moved: Vector, t: float) -> list[float]:
-        y, C = self.y, self.C
-        return self._sums(
-            lambda first, last: line_loop(self.numbers, at.f, at.b, moved, 1.0, 0.0, t, y, C, first, last)
-        )
-
     def solution(self, status: Status, name: str) -> Solution:
         """The point with the smallest gap, with the multipliers of its slopes taken into their domain."""
-        at, loss = self.at, self.problem.loss
-        if at is None:  # interrupted before the first evaluation
-            at = self._evaluate(np.zeros(self.passes.n_features), 0.0, np.zeros(self.passes.n_rows))
-        alpha = loss.multipliers(-at.slope, self.y)
-        if np.isinf(self.scale):
-            box = loss.domain(self.C)
-            alpha = balanced(alpha, self.problem.coefficients(np.ones_like(alpha)), box)
-        alpha, history = into_domain(self.problem, alpha), self.history
-        return Solution(alpha, at.w, at.b, status, history, name, self.n_passes, history.elapsed)
+        at = self._begin(None) if self.at is None else self.at  # interrupted before the first evaluation
+        alpha, history = into_domain(self.problem, self.rows.multipliers(-at.slope)), self.history
+        w, b = at.seen.w, at.seen.b
+        return Solution(alpha, w, b, status, history, name, self.rows.n_passes, history.elapsed)

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from maxmargin._loops.rows import CSRRows, DenseRows
-from maxmargin._loops.streams.rows import CachedRows, Room, fill_places, move_rows
+from maxmargin._loops.streams import CacheArrays, Room, fill_places, move_rows
 from maxmargin._types import Rows
 from maxmargin.backends.scratch import give_back_memory
 from maxmargin.errors import ParameterError
@@ -99,7 +99,7 @@ class RowCache:
         """Entries, or dense rows, that a segment holds."""
         pitch = rows + 1 if self.is_sparse else rows  # a sparse row ends where the next one begins
         self._allocate = partial(_arrays, X[:1].copy(), n_segments, pitch, self.capacity)
-        self._cached: CachedRows | None = None
+        self._cached: CacheArrays | None = None
         self.segments = [
             Segment(k * pitch, Room(k * pitch, k * pitch + rows, (k + 1) * self.capacity)) for k in range(n_segments)
         ]
@@ -107,7 +107,7 @@ class RowCache:
         self.changed = threading.Condition()
 
     @property
-    def cached(self) -> CachedRows:
+    def cached(self) -> CacheArrays:
         """The arrays; allocated by the first thread that asks, which must be alone."""
         if self._cached is None:
             self._cached = self._allocate()
@@ -263,7 +263,7 @@ def loop_rows_like(X: Rows, like: DenseRows | CSRRows) -> DenseRows | CSRRows:
     )
 
 
-def _arrays(X: Any, n_segments: int, pitch: int, capacity: int) -> CachedRows:
+def _arrays(X: Any, n_segments: int, pitch: int, capacity: int) -> CacheArrays:
     """The memory of the cache."""
     places = n_segments * pitch
     if sparse.issparse(X):
@@ -273,7 +273,7 @@ def _arrays(X: Any, n_segments: int, pitch: int, capacity: int) -> CachedRows:
         table: DenseRows | CSRRows = CSRRows(np.empty(entries, X.dtype), np.empty(entries, X.indices.dtype), starts)
     else:
         table = DenseRows(np.empty((places, X.shape[1]), X.dtype))
-    return CachedRows(
+    return CacheArrays(
         rows=table,
         number=np.empty(places, dtype=np.int64),
         target=np.empty(places),

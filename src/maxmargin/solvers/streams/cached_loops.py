@@ -1,7 +1,7 @@
 """Dual cached loops: threads read rows into the cache while another trains on the rows that are there.
 
     readers    fill free segments and hand them over. They wait where none is free, or where too many wait for the
-               trainer. One that is ahead of the trainer uses the time to look at the rows first: those that are
+               trainer. One that is ahead of the trainer uses the time to evaluate the rows first: those that are
                settled at the present w are measured and left out.
     trainer    visits the rows just read together with as many of those it knows, in random order; while it waits for
                the readers, only those it knows. It makes room for the readers in time.
@@ -14,8 +14,8 @@ Room is made by the rows with the most slack; where those left are all free or w
 The multipliers of all rows are kept, so a row that comes back goes on from where it was. Who is quicker does not
 matter: slow readers leave the trainer time for more sweeps over the cache, a slow trainer leaves the readers time to
 choose, and in the end holds them up. All run at once because compiled loops and the reading of blocks release the
-interpreter's lock. A reader's look at w while the trainer changes it may be wrong in either way: a row that is left out
-for that is read again in the next pass.
+interpreter's lock. What a reader evaluates while the trainer changes w may be wrong in either way: a row that is left
+out for that is read again in the next pass.
 
 Matsushima, Vishwanathan and Smola, KDD 2012 (L2).
 """
@@ -28,18 +28,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from maxmargin._loops.streams.steps import screen_rows
+from maxmargin._loops.streams import screen_rows
 from maxmargin.backends.threads import StopFlag, thread_count
 from maxmargin.problems.shared import SharedBlock
 from maxmargin.solvers.streams.cache import Places, Segment, State, Wanted, loop_rows_like
-from maxmargin.solvers.streams.contracts import Worker
-from maxmargin.solvers.streams.place import BlocksLeft
-from maxmargin.solvers.streams.point import end_sweep, new_sums
-from maxmargin.solvers.streams.solver import StreamSolver
-from maxmargin.solvers.streams.training import PIECE, SWEEPS, Training
+from maxmargin.solvers.streams.state import BlocksLeft, end_sweep, new_sums
+from maxmargin.solvers.streams.trainers import StreamSolver
+from maxmargin.solvers.streams.training import PIECE, SWEEPS, StreamTraining, Worker
 
 _AGAIN = 1  # rows known that are visited with each row just read
-_WAIT = 0.05  # seconds between looks at the stop flag
+_WAIT = 0.05  # seconds between two readings of the stop flag
 _AHEAD = 4  # the readers may be ahead of the trainer by this part of the cache
 _MOST_READERS = 4  # each has memory for a block
 
@@ -51,7 +49,7 @@ class CachedLoops(StreamSolver):
     name: ClassVar[str] = "cached-loops"
     has_newton: ClassVar[bool] = True
 
-    def worker(self, training: Training) -> Worker:
+    def worker(self, training: StreamTraining) -> Worker:
         """A trainer, with readers for each round."""
         return _Trainer(training)
 
@@ -63,7 +61,7 @@ class CachedLoops(StreamSolver):
 class _Reader(threading.Thread):
     """Fills segments with the rows of one pass, alone or with others of its kind."""
 
-    def __init__(self, training: Training, buffers: Any, left: BlocksLeft, stop: StopFlag):
+    def __init__(self, training: StreamTraining, buffers: Any, left: BlocksLeft, stop: StopFlag):
         super().__init__(name="maxmargin-reader", daemon=True)
         self.training, self.cache, self.left, self.stop = training, training.cache, left, stop
         self.buffers = buffers
@@ -140,7 +138,7 @@ class _Reader(threading.Thread):
 class _Trainer:
     """Visits rows until the readers are done and every row was visited."""
 
-    def __init__(self, training: Training):
+    def __init__(self, training: StreamTraining):
         self.training, self.cache = training, training.cache
         self.spare = self.cache.keep_spare()
         n = len(self.cache.segments)
@@ -151,7 +149,7 @@ class _Trainer:
     def round(self, stop: StopFlag) -> None:
         """One pass of the readers; the trainer ends when it has been through all rows."""
         self.rng = self.training.generator(1)
-        self.turn: Places = np.empty(0, dtype=np.int64)
+        self.sweep_left: Places = np.empty(0, dtype=np.int64)
         self.is_settled = False
         left = self.training.blocks_left()
         if self.training.holds_all:
@@ -198,7 +196,7 @@ class _Trainer:
 
     def _make_room(self) -> None:
         self.spare = self.cache.make_room(self.most - self.at_a_time, self.spare, self.rng)
-        self.turn = self.turn[:0]  # rows have moved
+        self.sweep_left = self.sweep_left[:0]  # rows have moved
         with self.cache.changed:
             self.cache.changed.notify_all()
 
@@ -209,10 +207,10 @@ class _Trainer:
 
     def _known(self, count: int) -> Places:
         """The next rows of the sweep over those known; none where the last one found nothing to do."""
-        if len(self.turn) == 0 and not self.is_settled:
+        if len(self.sweep_left) == 0 and not self.is_settled:
             steepest = float(np.max(self.training.sweep.steepest))
             self.is_settled = 0.0 < steepest <= self.training.settled
             end_sweep(self.training.sweep)
-            self.turn = self.rng.permutation(self.cache.places(State.VISITED))
-        taken, self.turn = self.turn[:count], self.turn[count:]
+            self.sweep_left = self.rng.permutation(self.cache.places(State.VISITED))
+        taken, self.sweep_left = self.sweep_left[:count], self.sweep_left[count:]
         return taken

@@ -5,8 +5,8 @@ other go along it for ever. The primal has few variables however many rows there
 all that Newton's method (`solvers.linear.newton_method`) asks of it. Nothing is kept of a row but its coefficient,
 which the dual trainers have as well; so a training can go from one method to the other.
 
-    passes    what one pass tells of a point, for all sub-problems at once
-    kept      steps that see kinks coming, because the rows nearest to theirs are kept in memory
+`newton_passes` has what one pass tells of a point, and steps that see kinks coming, because the rows nearest to theirs
+are copied into memory.
 
 A step asks for all sums at its whole length, and for the slope of the objective along it at a grid of lengths. Where
 the whole step is good, as it is at the end, a step costs one pass. Else the next one goes to the length at which the
@@ -28,7 +28,7 @@ from maxmargin._types import Matrix, Vector
 from maxmargin.backends.threads import StopFlag, one_blas_thread, run_together, thread_count
 from maxmargin.data import ArraySource
 from maxmargin.data.arrays import centred_rows
-from maxmargin.data.passes import Passes
+from maxmargin.data.rows import ArrayRows
 from maxmargin.problems import SharedRows, Status
 from maxmargin.problems.shared import SharedBlock, rows_of
 from maxmargin.solvers.linear.newton_directions import MAX_FACTORED, ByFeatures, rows_for_one
@@ -45,21 +45,20 @@ from maxmargin.solvers.linear.newton_method import (
     Question,
     Scaled,
 )
-from maxmargin.solvers.streams.kept import Model
-from maxmargin.solvers.streams.passes import PassQuestion, PassSums
+from maxmargin.solvers.streams.newton_passes import NearKinkModel, PassQuestion, PassSums
 
 if TYPE_CHECKING:
-    from maxmargin.solvers.streams.training import Training
+    from maxmargin.solvers.streams.training import StreamTraining
 
 _MATRICES = 4  # over the features, in hand at a time for a sub-problem, where one thread adds up
 _SMALL = 1 << 24  # bytes: less is never too much
-_KEPT = 4  # this part of the memory is for rows that are kept
+_NEAR_KINKS = 4  # this part of the memory is for near-kink rows
 _ROWS_PER_FEATURE, _STEPS_IN_MEMORY = 4, 4e9  # rows, and multiplications for a matrix of theirs, at most
 _SLOW = 0.3  # a step that leaves more of the gap says that a sample of the rows is too rough for its matrix
 _LENGTHS = np.append(0.3 ** np.arange(24.0)[::-1], 4.0)
 _SMOOTH_LENGTHS = np.array([0.01, 0.1, 0.3, 0.6, 1.0, 2.0, 4.0])
 """Lengths of a step at which its slope is asked for first; kinks may stop it very soon."""
-_LOOKS = 5  # at points along a step
+_EVALUATIONS = 5  # at points along a step
 _BEFORE, _BEHIND = 0.1, 0.3  # parts of the slope at the beginning of a step: between them, the step may end
 _ROUNDING = 1e-9  # of the objective: a step may seem to make it larger by as much
 
@@ -78,7 +77,7 @@ def _most_matrices(shared: SharedRows, memory: int) -> int:
 
 
 class RowsInPasses:
-    """The rows of one sub-problem, as its method asks of them; what takes a pass is asked for in turn."""
+    """The rows of one sub-problem, as its method asks of them; what takes a pass is a question of its own."""
 
     pace = Pace(short=0.001, patience=5)
 
@@ -129,18 +128,18 @@ class RowsInPasses:
         """The sums at a point, where the next direction begins."""
         self.w, self.b, self.seen, s = w, b, seen, self.scale
         bias_gradient = -seen.surplus + b / s**2 if s > 0.0 else 0.0
-        self.corner = seen.corner + seen.kept_corner + s**-2.0 if s > 0.0 else 0.0
+        self.corner = seen.corner + seen.near_corner + s**-2.0 if s > 0.0 else 0.0
         if np.isinf(s):  # no more than the height of a score at a step, where no row has curvature
             self.corner = max(self.corner, abs(bias_gradient) / self.height)
         return Evaluation(w, b, seen.loss, seen.conjugate, seen.surplus, seen.violation, seen.combination, self.corner)
 
     def _direction(self, asked: Direction) -> tuple[Vector, float, bool]:
-        """Newton's step, or that of the model which knows the rows kept."""
+        """Newton's step, or that of the model which knows the near-kink rows."""
         seen, was_exact = self.seen, self.every == 1
-        if seen.kept:
-            corner = max(0.0, self.corner - seen.kept_corner)
-            model = Model(seen.H, seen.edge, corner, asked.gradient, asked.bias_gradient, self.scale > 0.0)
-            step = model.minimum(seen.kept, self.curve._replace(sigma=self.sigma))
+        if seen.near:
+            corner = max(0.0, self.corner - seen.near_corner)
+            model = NearKinkModel(seen.H, seen.edge, corner, asked.gradient, asked.bias_gradient, self.scale > 0.0)
+            step = model.minimum(seen.near, self.curve._replace(sigma=self.sigma))
         else:
             step = ByFeatures(seen.H, seen.edge, self.corner).solve(asked.gradient, asked.bias_gradient)
         if np.isfinite(asked.left):
@@ -166,7 +165,7 @@ class RowsInPasses:
     ) -> PassAsking:
         """Go from a point along a step to where the slope along it vanishes, which is `begin` at first.
 
-        Returns the evaluation there, and the length: 0 where no length looked at makes the objective smaller. `first`
+        Returns the evaluation there, and the length: 0 where no length tried makes the objective smaller. `first`
         has the lengths to ask for.
         """
         (w, b), (p, shift) = at, step
@@ -176,7 +175,7 @@ class RowsInPasses:
             square += (shift / self.scale) ** 2
         most = _ROUNDING * (0.5 * float(w @ w) + start.loss)
         t, lengths, known = 1.0, first, {0.0: begin}
-        for look in range(_LOOKS):
+        for k in range(_EVALUATIONS):
             further = lengths - t
             seen = yield self._asked(w + t * p, b + t * shift)._replace(p=p, shift=shift, further=further)
             slopes = linear + lengths * square + seen.along
@@ -184,7 +183,7 @@ class RowsInPasses:
             slope = float(slopes[np.argmin(np.abs(further))])
             is_lower = _climbed(known, t) <= most
             is_flat = (_BEHIND if t >= 1.0 else _BEFORE) * begin <= slope <= -_BEHIND * begin
-            if is_lower and (is_flat or look == _LOOKS - 1):
+            if is_lower and (is_flat or k == _EVALUATIONS - 1):
                 return self._stand_at(w + t * p, b + t * shift, seen), t
             if is_flat:  # far behind a kink so near that the slope before it says nothing
                 begin = -abs(slope)
@@ -213,11 +212,11 @@ def _narrowed(lengths: Vector, slopes: Vector, first: Vector) -> tuple[float, Ve
 class NewtonSteps:
     """The steps of all sub-problems of a training, in the same passes."""
 
-    def __init__(self, training: Training):
+    def __init__(self, training: StreamTraining):
         self.training, self.shared = training, training.shared
         weights, self.centre = training.certified, training.centre
         intercepts = training.point.intercepts + self._shifts(weights)
-        share = self._share_kept()
+        share = self._share_near()
         self.rows = [RowsInPasses(self.shared, share) for _ in weights]
         for rows, sigma in zip(self.rows, training.place.stiffness, strict=False):  # none, unless they go on
             rows.sigma = sigma
@@ -239,10 +238,10 @@ class NewtonSteps:
         n_threads = min(thread_count(training.solver.n_jobs), 1 + n_more, self.shared.n_blocks)
         self.buffers = [training.buffers[0], *(self.shared.buffers() for _ in range(n_threads - 1))]
 
-    def _share_kept(self) -> float:
-        """The share of the rows that each sub-problem keeps: what a part of the memory holds, and steps stay short."""
+    def _share_near(self) -> float:
+        """The share of the rows that each sub-problem copies: what a part of the memory holds, and steps stay short."""
         n_rows, d = self.shared.n_rows, self.shared.n_features
-        room = max(self.training.memory, _SMALL) / (_KEPT * len(self.training.certified))
+        room = max(self.training.memory, _SMALL) / (_NEAR_KINKS * len(self.training.certified))
         row = self.training.cache.row_bytes * (1 if self.centre is None else 2)  # in double precision
         most = max(_ROWS_PER_FEATURE * d, _STEPS_IN_MEMORY / d**2)
         return float(min(1.0, room / row / n_rows, most / n_rows))
@@ -297,16 +296,16 @@ class NewtonSteps:
         n_blocks, n_threads = self.shared.n_blocks, len(self.buffers)
         may_end = all(asked.moved_from is None for asked in questions.values())
 
-        def add_up(turn: int, _: StopFlag) -> dict[int, PassSums] | None:
+        def add_up(thread: int, _: StopFlag) -> dict[int, PassSums] | None:
             answers = {p: PassSums.of(self.shared.n_features, len(asked.further)) for p, asked in questions.items()}
-            for k in range(turn * n_blocks // n_threads, (turn + 1) * n_blocks // n_threads):
+            for k in range(thread * n_blocks // n_threads, (thread + 1) * n_blocks // n_threads):
                 if may_end and self.training.is_over(stop):
                     return None
-                self._add(self.shared.read(k, self.buffers[turn]), questions, answers)
+                self._add(self.shared.read(k, self.buffers[thread]), questions, answers)
             return answers
 
         with one_blas_thread():
-            found = run_together([partial(add_up, turn) for turn in range(n_threads)])
+            found = run_together([partial(add_up, thread) for thread in range(n_threads)])
         if any(answers is None for answers in found):
             return {}
         totals: dict[int, PassSums] = found[0]
@@ -325,7 +324,7 @@ class NewtonSteps:
         if self.centre is not None:
             X = centred_rows(X, self.centre)
         target, cost = block.target[counted], block.cost[counted]
-        rows = Passes(ArraySource(X, target, cost), n_jobs=1)
+        rows = ArrayRows(ArraySource(X, target, cost), n_jobs=1)
         for p, question in questions.items():
             coefficients = self.training.point.beta[p, block.span]
             beta = coefficients[counted]

@@ -8,7 +8,7 @@ Each row is visited at least once a round and measured at its first visit: its l
 of optimality. The losses were measured while w moved, so their sum makes an estimate of P; D is computed from the
 coefficients alone. When the estimated gap and the violations are within the tolerance, one pass more computes the exact
 ones (`certificates.assessment`), and if these are not within it the training goes on. Where the rounds get nowhere and
-features are few, it goes on with Newton steps (`stream_newton`).
+features are few, it goes on with Newton steps (`newton`).
 
 The point after any step is feasible, so a round may be left anywhere: for a budget, Ctrl-C or a checkpoint.
 
@@ -19,13 +19,12 @@ all of them.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from maxmargin._loops.streams.steps import Sweep, visit_rows
+from maxmargin._loops.streams import Sweep, visit_rows
 from maxmargin._types import Vector
 from maxmargin.backends.threads import StopFlag, run_together, thread_count
 from maxmargin.certificates.assessment import Assessment, assess_together, combine_together
@@ -33,18 +32,26 @@ from maxmargin.certificates.certificate import relative
 from maxmargin.data import squared_norms
 from maxmargin.errors import TOO_LARGE, DataError
 from maxmargin.problems import History, SharedRows, Solution, Status
-from maxmargin.problems.shared import MEMORY, SharedBlock, rows_of
+from maxmargin.problems.shared import MEMORY, rows_of
 from maxmargin.problems.solution import listening
 from maxmargin.solvers.common.centring import far_columns
 from maxmargin.solvers.streams.cache import Places, RowCache, State
-from maxmargin.solvers.streams.contracts import Keeper, Worker
 from maxmargin.solvers.streams.newton import NewtonSteps, has_room
-from maxmargin.solvers.streams.pace import Pace, Rest
-from maxmargin.solvers.streams.place import BlocksLeft, Place
-from maxmargin.solvers.streams.point import StreamedPoint, begin_pass, end_sweep, new_sweep, share
+from maxmargin.solvers.streams.state import (
+    BlocksLeft,
+    Keeper,
+    Place,
+    ProgressRate,
+    Standstill,
+    StreamedPoint,
+    begin_pass,
+    end_sweep,
+    new_sweep,
+    share,
+)
 
 if TYPE_CHECKING:
-    from maxmargin.solvers.streams.solver import StreamSolver
+    from maxmargin.solvers.streams.trainers import StreamSolver
 
 _IN_PASSING = 12  # this part of the memory is left for what is computed in passing
 _AT_MOST = 4  # this part, where blocks are so large beside the memory that they would leave too little for rows
@@ -55,13 +62,20 @@ _ROUNDS = 1000
 _STRICTER = 0.5  # factor on what an estimate must reach after one that was wrong
 _MUCH_STRICTER = 0.02  # the same where nothing moves any more
 _STRICTEST = 1e-9  # what can be asked for at all
-PIECE = 50_000  # rows that are visited between looks at the clock
+PIECE = 50_000  # rows that are visited between two readings of the clock
 SWEEPS = 10  # over what is in memory, at most, before anything else is done
 _STUCK = 3  # times that Newton steps may get stuck
 _SETTLED = 0.1  # of what is needed: slopes below it are left as they are
 
 
-class Training:
+class Worker(Protocol):
+    """Does the rounds of one training."""
+
+    def round(self, stop: StopFlag) -> None:
+        """One pass over the blocks that `training.blocks_left()` gives, with all training that goes with it."""
+
+
+class StreamTraining:
     """The state of one training."""
 
     def __init__(self, solver: StreamSolver, shared: SharedRows, keeper: Keeper | None):
@@ -107,7 +121,7 @@ class Training:
 
     def _run(self, stop: StopFlag) -> Status:
         may_step = self.may_step
-        worker, pace, rest = self.solver.worker(self), Pace(), Rest()
+        worker, rate, standstill = self.solver.worker(self), ProgressRate(), Standstill()
         is_between = self.is_restored and self.place.position == 0  # of rounds, or at the end of a training
         if is_between and (self._check() or (may_step and self.place.stiffness and self._newton(stop))):
             return Status.CONVERGED
@@ -119,22 +133,22 @@ class Training:
             # While the centre of a free intercept moves, rows come nearer to their conditions with the dual at rest:
             # by little where C is small, because it moves by s^2 sum_i beta_i.
             dual, violation = float(np.sum(self.point.dual_values())), float(np.max(self.sweep.violation))
-            is_at_rest = rest.has_come(dual, violation) and moved <= self.settled
-            if (is_at_rest or (is_whole and self._looks_done())) and self._check():
+            is_at_rest = standstill.has_come(dual, violation) and moved <= self.settled
+            if (is_at_rest or (is_whole and self._seems_done())) and self._check():
                 return Status.CONVERGED
-            is_slow = is_whole and pace.is_hopeless(self._times_needed(), is_read=not self.holds_all)
+            is_slow = is_whole and rate.is_hopeless(self._times_needed(), is_read=not self.holds_all)
             if may_step and (is_at_rest or is_slow):
                 may_step, before = False, self.total.relative_gap
                 if self._newton(stop):
                     return Status.CONVERGED
                 if not self.is_spent(stop) and self.total.relative_gap < before:
                     return Status.STALLED  # rounds have weights of their own, and would lose it again
-                rest.forget()
+                standstill.forget()
             elif is_at_rest:  # rows are settled, and the gap is not: let them settle better
                 if self.needed < _STRICTEST:
                     return Status.STALLED
                 self.needed *= _MUCH_STRICTER
-                rest.forget()
+                standstill.forget()
             self.keep()
         return Status.BUDGET
 
@@ -150,7 +164,7 @@ class Training:
         return self.point.move_centre()
 
     def _times_needed(self) -> float:
-        """The gap or the violation at the last look, whichever is larger, by what it should be."""
+        """The gap or the violation at the last evaluation, whichever is larger, by what it should be."""
         return max(self.total.relative_gap, self.total.violation or 0.0) / (self.needed * self.solver.tol)
 
     def _newton(self, stop: StopFlag) -> bool:
@@ -202,12 +216,6 @@ class Training:
         order = self.shared.shuffled(self.generator(0))
         return BlocksLeft(self.shared, order[self.place.position :].tolist(), self.place)
 
-    def blocks(self) -> Iterator[SharedBlock]:
-        """The same for one thread, read one after the other."""
-        left = self.blocks_left()
-        while (block := left.read(self.buffers[0])) is not None:
-            yield block
-
     def generator(self, purpose: int) -> np.random.Generator:
         """Random numbers of this round, the same ones after a checkpoint."""
         return np.random.default_rng([int(self.point.random[0]), self.place.round, purpose])
@@ -255,7 +263,7 @@ class Training:
         for segment in self.cache.of_state(State.FRESH):
             segment.state = State.VISITED
 
-    def _looks_done(self) -> bool:
+    def _seems_done(self) -> bool:
         """Record what the round has measured; whether it is within the tolerance."""
         primal = self.point.primal_values(self.sweep.loss)
         dual = self.point.dual_values()

@@ -1,11 +1,17 @@
-"""Passes over the rows of a linear problem, shared among threads; the same result for the same number of threads."""
+"""The rows of a linear problem as an operator: passes over them, shared among threads.
+
+The result is the same for the same number of threads. Rows become those of compiled loops without a copy where the
+layout allows it. Copied are: Fortran-ordered matrices (a loop over rows would stride through memory), rows that were
+selected from the user's data, integers and halves, and 64-bit column numbers that fit 32 bits (only the numbers, not
+the values).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from scipy import sparse
@@ -24,7 +30,7 @@ from maxmargin._loops.passes import (
     squares_loop,
 )
 from maxmargin._loops.rows import CSRRows, DenseRows
-from maxmargin._types import Matrix, RowIndex, Vector
+from maxmargin._types import Matrix, RowIndex, Rows, Vector
 from maxmargin.backends.threads import one_blas_thread, over_ranges
 from maxmargin.data.arrays import ArraySource
 
@@ -33,9 +39,49 @@ _SMALL = 2_000_000  # entries that one thread passes in the time it takes to wak
 _LONG = 200_000_000  # entries whose pass would keep Ctrl-C waiting
 
 
+def loop_rows(X: Rows) -> DenseRows | CSRRows:
+    """Rows for compiled loops, in float32 or float64 as the user has them."""
+    dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.dtype(np.float64)
+    if not sparse.issparse(X):
+        return DenseRows(np.ascontiguousarray(X, dtype=dtype))
+    columns = X.indices if X.shape[1] > np.iinfo(np.int32).max else X.indices.astype(np.int32, copy=False)
+    return CSRRows(X.data.astype(dtype, copy=False), columns, X.indptr.astype(np.int64, copy=False))
+
+
+class RowOperator(Protocol):
+    """What a linear solver may ask of rows, wherever they lie: numbers and vectors with one entry a feature.
+
+    Vectors with one entry a row stay where the rows are: they go from one operation to the next, and what a solver gets
+    to see are their sums. Sums over parts of the rows are added up in a fixed order.
+    """
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+
+    def scores(self, w: Vector) -> Vector:
+        """<w, x_i> of every row."""
+
+    def combination(self, beta: Vector) -> Vector:
+        """sum_i beta_i x_i."""
+
+    def squared_lengths(self) -> Vector:
+        """|x_i|^2 of every row."""
+
+    def products(self, weight: Vector) -> Matrix:
+        """sum_i weight_i x_i x_i': a symmetric d x d matrix."""
+
+    def row_gaps(self, curve: Curve, w: Vector, b: float, C: Vector, beta: Vector) -> tuple[float, float, float]:
+        """Sums of loss and conjugate at weights w, intercept b and coefficients beta, and the worst row's violation."""
+
+
 @dataclass(frozen=True)
-class Passes:
-    """The rows of a source, ready for compiled loops."""
+class ArrayRows:
+    """Rows in memory (`RowOperator`), and what solvers of arrays ask besides: chosen rows, columns, careful sums."""
 
     source: ArraySource
     n_jobs: int | None = None

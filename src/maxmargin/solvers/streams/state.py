@@ -1,4 +1,4 @@
-"""The point that the trainers of streams move: coefficients of all rows, weights and intercepts of all sub-problems.
+"""The state of a training from a source: the point that steps move, how far it is, and whether it gets anywhere.
 
 Eight bytes a row and sub-problem are kept for the coefficients, and one byte a row for its class; rows themselves come
 and go. For a free intercept the dual has the constraint sum_i beta_i = 0, under which no coefficient moves alone.
@@ -12,17 +12,27 @@ A certificate takes no surplus at all, so what is left of it is taken away befor
 
 from __future__ import annotations
 
+import math
+import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from maxmargin._loops.streams.steps import Duals, Sweep
-from maxmargin._loops.streams.sums import RowFacts, conjugate_sum, exact_sum, take_surplus
+from maxmargin._loops.streams import Duals, RowFacts, Sweep, conjugate_sum, exact_sum, take_surplus
 from maxmargin._types import Matrix, Vector
 from maxmargin.problems import SharedRows
+from maxmargin.problems.shared import SharedBlock
 
 _BALANCING = 8  # rounds; each leaves only the rounding of the one before
+_READ, _IN_MEMORY = 4, 40  # rounds over which the rate is measured, where rows are read or all in memory
+_FIRST = 2  # rounds that do not count: the memory is filled, and losses are measured while w moves far
+_MOST = 15.0  # times as many rounds still to come are too many
+_STILL = 8  # rounds in which nothing moves
+_NEARER = 0.9  # of the violation at the last progress: one below it is progress again
+_ROUNDING = 1e-14  # relative growth of the dual that is none
+_NOTHING = 1e-3  # of what is needed: less is all the same
 
 
 @dataclass
@@ -96,7 +106,7 @@ class StreamedPoint:
         return float(self.weights[p] @ self.weights[p])
 
     def move_centre(self) -> float:
-        """The centre of a free intercept goes to where the intercept is; returns how far, at most."""
+        """Proximal update: the centre of a free intercept goes to the intercept; returns how far, at most."""
         if not self.shared.intercept.is_free:
             return 0.0
         before = self.bias[:, 0].copy()
@@ -155,3 +165,85 @@ def end_sweep(sweep: Sweep) -> None:
     """What was the maximum becomes the limit of the next sweep; two numbers, never one."""
     sweep.limit[:] = np.where(sweep.steepest > 0.0, sweep.steepest, np.inf)
     sweep.steepest[:] = 0.0
+
+
+@dataclass
+class Place:
+    """How far a training is: what a checkpoint stores beside the point."""
+
+    round: int = 0
+    position: int = 0
+    """Blocks of this round that were taken."""
+    passes: float = 0.0
+    stiffness: tuple[float, ...] = ()
+    """Of the smooth problem of each sub-problem, while Newton steps are made in place of rounds."""
+
+
+class BlocksLeft:
+    """The blocks of a round that nobody has taken yet."""
+
+    def __init__(self, shared: SharedRows, numbers: Sequence[int], place: Place):
+        self.shared, self.place = shared, place
+        self._numbers = iter(numbers)
+        self._before, self._began = place.passes, place.position
+        self._lock = threading.Lock()
+
+    def read(self, buffers: Any) -> SharedBlock | None:
+        """The next block, valid until the next one is read into the same buffers; None when there are no more."""
+        with self._lock:
+            number = next(self._numbers, None)
+            if number is None:
+                return None
+            self.place.position += 1
+            taken = self.place.position - self._began
+            self.place.passes = self._before + taken / self.shared.n_blocks
+        return self.shared.read(number, buffers)
+
+
+class Keeper(Protocol):
+    """Keeps checkpoints."""
+
+    def restore(self, point: StreamedPoint, place: Place) -> bool:
+        """Put point and place where a checkpoint has them; whether there is one."""
+
+    def keep(self, point: StreamedPoint, place: Place, *, now: bool = False) -> None:
+        """Save, if it is time to."""
+
+
+class ProgressRate:
+    """How fast what is left falls from one round to the next."""
+
+    def __init__(self) -> None:
+        self._left: list[float] = []
+
+    def is_hopeless(self, times: float, *, is_read: bool) -> bool:
+        """Whether, as it went in the last rounds, what is needed is too far away.
+
+        `times` as much as that is left now; `is_read` says that a round reads the source.
+        """
+        rounds = _READ if is_read else _IN_MEMORY
+        left = math.log(max(times, _NOTHING))
+        self._left.append(left)
+        if left <= 0.0 or len(self._left) <= _FIRST + rounds:
+            return False
+        return left > _MOST * (self._left[-1 - rounds] - left)
+
+
+class Standstill:
+    """Counts the rounds in which neither the dual rose nor the violation fell."""
+
+    def __init__(self) -> None:
+        self._highest, self._nearest, self._rounds = -math.inf, math.inf, 0
+
+    def has_come(self, dual: float, violation: float) -> bool:
+        """Whether there were several such rounds in a row, this one included."""
+        is_higher = dual > self._highest + _ROUNDING * abs(dual)
+        is_nearer = violation < _NEARER * self._nearest
+        self._highest = max(self._highest, dual)
+        self._nearest = violation if is_nearer else self._nearest
+        self._rounds = 0 if is_higher or is_nearer else self._rounds + 1
+        return self._rounds >= _STILL
+
+    def forget(self) -> None:
+        """Something else is tried."""
+        self._nearest, self._rounds = math.inf, 0

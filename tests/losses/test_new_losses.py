@@ -20,13 +20,13 @@ from maxmargin.problems import (
     LinearProblem,
     OneVersusRest,
     Regression,
+    SharedRows,
     Specification,
     Status,
-    StreamedProblem,
 )
 from maxmargin.solvers import QP
 from maxmargin.solvers.registry import KERNEL, LINEAR, STREAM, classes_of, takers
-from tests import test_losses
+from tests.losses import test_losses
 
 
 @dataclass(frozen=True)
@@ -199,10 +199,10 @@ def test_every_trainer_of_streams_reaches_the_optimum(loss, intercept, C):
         if C > 1.0 and each != "cached-loops":
             continue  # rounds alone creep where C is large
         (kind,) = classes_of(STREAM, each)
-        problem = StreamedProblem(source, [specification], source.weight)
+        (problem,) = SharedRows(source, [specification], source.weight).problems
         found = kind(tol=1e-5).solve(problem)
         assert found.status is Status.CONVERGED
-        (seen,) = found.assessments
+        seen = found.assessment
         assert seen.gap <= 1e-5 * seen.primal
         assert optimum * (1.0 - 1e-8) <= seen.primal <= optimum * (1.0 + 1e-5)
 

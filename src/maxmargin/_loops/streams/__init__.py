@@ -1,1 +1,0 @@
-"""Compiled loops over rows of a source: the row cache, coordinate steps, sums of coefficients."""
