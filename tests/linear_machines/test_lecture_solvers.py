@@ -155,8 +155,10 @@ def test_history_never_gets_worse_and_ends_at_the_answer(solver, rng):
 
 
 def radius_of_the_ball(problem):
-    """Of a ball in which the optimum lies: |w|^2 <= sum_i C_i l(0)."""
-    return math.sqrt(problem.costs @ problem.loss.score_value(np.zeros(problem.n_rows), problem.targets))
+    """Of the ball in which the optimum lies: |w|^2 <= sum_i C_i for classes."""
+    if isinstance(problem.loss, MarginLoss):
+        return math.sqrt(np.sum(problem.costs))
+    return math.sqrt(problem.costs @ np.maximum(0.0, np.abs(problem.targets) - problem.loss.epsilon))
 
 
 def naive_pegasos(problem, order, batch, radius):
