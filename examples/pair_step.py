@@ -13,7 +13,7 @@ import sys
 import matplotlib.pyplot as plt
 import numpy as np
 
-from maxmargin._loops.lectures.smo_simple import best_step
+from maxmargin._loops.lectures.dual_steps import best_step
 from maxmargin.plot.axes import key_above, palette_of
 
 C = 1.0

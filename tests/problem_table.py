@@ -21,6 +21,7 @@ from maxmargin.losses import (
     Hinge,
     Loss,
     MarginLoss,
+    Pinball,
     Squared,
     SquaredEpsilonInsensitive,
     SquaredHinge,
@@ -139,7 +140,7 @@ def _table() -> list[Case]:
     ]
     cases += [_case("overlapping", hinge, 1.0, kernel=k) for k in (Linear(), Polynomial(3, 0.5, 1.0), Laplacian(0.2))]
     cases += [_case("overlapping", hinge, 10.0, Intercept.AUGMENTED, kernel=gaussian)]
-    for loss in (tube, SquaredEpsilonInsensitive(0.5), Absolute(), Squared()):
+    for loss in (tube, SquaredEpsilonInsensitive(0.5), Absolute(), Squared(), Pinball(0.8)):
         cases += [_case("overlapping", loss, C) for C in (1e-2, 1.0)]
         cases += [_case("overlapping", loss, C, kernel=gaussian) for C in (1e-2, 1.0, 1e2)]
     cases += [_case("duplicated rows", tube, 1.0), _case("n < d", tube, 1.0), _case("n >> d", tube, 1.0)]

@@ -13,6 +13,7 @@ from maxmargin.losses import (
     Hinge,
     Logistic,
     MarginLoss,
+    Pinball,
     Softmax,
     Squared,
     SquaredEpsilonInsensitive,
@@ -28,6 +29,7 @@ CURVES = [
     EpsilonInsensitive(0.3),
     SquaredEpsilonInsensitive(0.3),
     Absolute(),
+    Pinball(0.9),
 ]
 
 

@@ -170,7 +170,7 @@ found = sorted(name for name in sys.modules if name.startswith(tuple(f"maxmargin
 print(found)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    names = ["maxmargin.solvers.lectures.pegasos", "maxmargin.solvers.lectures.visited"]
+    names = ["maxmargin.solvers.lectures.row_by_row", "maxmargin.solvers.lectures.stochastic"]
     assert done.stdout.splitlines() == ["False", str(names)]
 
 

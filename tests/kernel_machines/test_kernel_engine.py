@@ -14,8 +14,8 @@ from maxmargin.losses import EpsilonInsensitive, Hinge, MarginLoss, SquaredEpsil
 from maxmargin.problems import Intercept, KernelProblem, Status
 from maxmargin.solvers import QP, SMO, Blocks
 from maxmargin.solvers.kernel.driver import KernelDriver
-from maxmargin.solvers.kernel.dual_variables import Variables
-from maxmargin.solvers.kernel.engine import ActiveSet, EnginePace, Extremes, KernelEngine, KernelWorkingSet, Terms
+from maxmargin.solvers.kernel.dual import Extremes, Terms, Variables
+from maxmargin.solvers.kernel.engine import ActiveSet, EnginePace, KernelEngine, KernelWorkingSet
 
 GO = np.zeros(1, dtype=np.uint8)  # a stop flag that is never raised
 TOL = 1e-5

@@ -13,8 +13,7 @@ from numpy.testing import assert_allclose
 from scipy import sparse
 
 from maxmargin import SVC, SVR, losses
-from maxmargin._loops.lectures.kernel_descent import best_value, descent_pass
-from maxmargin._loops.lectures.smo_simple import PairRows, best_step, simple_pass
+from maxmargin._loops.lectures.dual_steps import PairRows, best_step, best_value, descent_pass, simple_pass
 from maxmargin.certificates import assess
 from maxmargin.data import ArraySource
 from maxmargin.errors import NotConvergedWarning, ParameterError
@@ -23,7 +22,7 @@ from maxmargin.losses import EpsilonInsensitive, Hinge, MarginLoss, Squared, Squ
 from maxmargin.problems import Intercept, KernelProblem, LinearProblem, Status
 from maxmargin.solvers import QP, KernelDescent, Osuna, SimpleSMO, registry, solver_named
 from maxmargin.solvers.lectures.kernel_ascent import KernelPoint
-from maxmargin.solvers.lectures.kernel_descent import CoordinateAscent
+from maxmargin.solvers.lectures.kernel_listings import CoordinateAscent
 from maxmargin.solvers.lectures.osuna import joining_rows, slopes_of
 from tests.certificates.test_hard_margin import EXERCISE_X, EXERCISE_Y
 from tests.problem_table import PROBLEMS

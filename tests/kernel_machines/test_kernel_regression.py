@@ -16,7 +16,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 from maxmargin import SVC, SVR, KernelRegression, LinearRegression, Ridge, Status, kernels, load
 from maxmargin.errors import DataError, NotConvergedWarning, ParameterError
 from maxmargin.solvers import QP, FullGradient, KernelLeastSquares
-from maxmargin.solvers.kernel.factor import KernelFactor, NotPositiveError
+from maxmargin.solvers.kernel.equations import KernelFactor, NotPositiveError
 from maxmargin.solvers.lectures.kernel_gradient import eigenvalue_bound
 
 _rng = np.random.default_rng(0)

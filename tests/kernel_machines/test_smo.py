@@ -21,7 +21,7 @@ from maxmargin.kernels import Gaussian, Linear, Precomputed, Sigmoid, as_kernel
 from maxmargin.losses import EpsilonInsensitive, Hinge, MarginLoss, Squared, SquaredEpsilonInsensitive, SquaredHinge
 from maxmargin.problems import Intercept, KernelProblem, LinearProblem, Status
 from maxmargin.solvers import QP, SMO
-from maxmargin.solvers.kernel.dual_variables import Variables
+from maxmargin.solvers.kernel.dual import Variables
 from maxmargin.solvers.kernel.host import HostSet
 from maxmargin.solvers.kernel.smo import KernelRowCache
 from maxmargin.solvers.kernel.values import KernelValues

@@ -15,7 +15,7 @@ from scipy.optimize import minimize
 
 from maxmargin import LinearSVC
 from maxmargin._loops.curves import subgradient
-from maxmargin._loops.lectures.pairs import DualRows, pair_step
+from maxmargin._loops.lectures.dual_steps import DualRows, pair_step
 from maxmargin.certificates import assess
 from maxmargin.data import ArraySource
 from maxmargin.errors import NotConvergedWarning, ParameterError
@@ -24,12 +24,10 @@ from maxmargin.losses import EpsilonInsensitive, HardMargin, Hinge, Logistic, Ma
 from maxmargin.penalties import L1
 from maxmargin.problems import Intercept, KernelProblem, LinearProblem, Status, best_intercept
 from maxmargin.solvers import QP
-from maxmargin.solvers.lectures.averaged_sgd import AveragedSGD
-from maxmargin.solvers.lectures.implicit import Implicit
 from maxmargin.solvers.lectures.pairs import Pairs
-from maxmargin.solvers.lectures.pegasos import Pegasos
+from maxmargin.solvers.lectures.row_by_row import draws, into_domain, slopes_at
+from maxmargin.solvers.lectures.stochastic import AveragedSGD, Implicit, Pegasos
 from maxmargin.solvers.lectures.subgradient import Subgradient
-from maxmargin.solvers.lectures.visited import draws, into_domain, slopes_at
 from tests.problem_table import PROBLEMS
 
 INTERCEPTS = [Intercept.FREE, Intercept.AUGMENTED, Intercept(3.0), Intercept.NONE]

@@ -44,10 +44,12 @@ def test_multipliers_reach_every_optimum(case):
 
 
 # Coordinate descent needs thousands of passes at a large C or on badly scaled features; there the others shine.
+# At a small C it does not follow a free intercept that is far from zero, as that of a quantile is.
 TAME = [
     c
     for c in LINEAR
-    if DualDescent().takes(c.problem) and not any(w in c.name for w in ("scale", "far", "C=100", "e+06"))
+    if DualDescent().takes(c.problem)
+    and not any(w in c.name for w in ("scale", "far", "C=100", "e+06", "pinball, C=0.01"))
 ]
 
 

@@ -10,6 +10,7 @@ from maxmargin.losses import (
     EpsilonInsensitive,
     Hinge,
     Logistic,
+    Pinball,
     Squared,
     SquaredEpsilonInsensitive,
     SquaredHinge,
@@ -23,6 +24,7 @@ LOSSES = [
     SquaredEpsilonInsensitive(0.3),
     Squared(),
     Absolute(),
+    Pinball(0.9),
 ]
 
 
@@ -31,8 +33,9 @@ def rows_of(loss, rng, n=500):
     y = rng.choice([-1.0, 1.0], n) if loss.is_margin else rng.normal(size=n)
     f = rng.normal(scale=2.0, size=n)
     f[:40] = y[:40]
-    v = -y * rng.uniform(0.0, 1.0, n) if loss.is_margin else rng.uniform(-1.0, 1.0, n)
-    v[::7], v[::11] = 0.0, -y[::11] if loss.is_margin else 1.0
+    low, high = max(loss.curve.low, -1.0), min(loss.curve.high, 1.0)
+    v = loss.turned(rng.uniform(low, high, n), y)
+    v[::7], v[::11] = 0.0, -y[::11] if loss.is_margin else high
     return f, y, v
 
 
@@ -68,7 +71,9 @@ def test_slope_and_curvature_of_smooth_losses(loss, rng):
     assert_allclose(slopes[:, 1], loss.score_curvature(f, y), atol=1e-15)
 
 
-@pytest.mark.parametrize("loss", [Hinge(), EpsilonInsensitive(0.3), Absolute()], ids=lambda loss: loss.name)
+@pytest.mark.parametrize(
+    "loss", [Hinge(), EpsilonInsensitive(0.3), Absolute(), Pinball(0.9)], ids=lambda loss: loss.name
+)
 @pytest.mark.parametrize("sigma", [0.1, 1.0, 30.0])
 def test_the_smooth_neighbour_has_the_slope_that_maximises(loss, sigma, rng):
     f, y, u = rows_of(loss, rng, 200)

@@ -16,6 +16,7 @@ from maxmargin.losses import (
     Hinge,
     Logistic,
     MarginLoss,
+    Pinball,
     Softmax,
     Squared,
     SquaredEpsilonInsensitive,
@@ -30,6 +31,7 @@ CURVES = [
     EpsilonInsensitive(0.3),
     SquaredEpsilonInsensitive(0.3),
     Absolute(),
+    Pinball(0.9),
 ]
 BOXED = [loss for loss in CURVES if not isinstance(loss, Logistic)] + [HardMargin()]
 z_grid = np.linspace(-3.0, 3.0, 61)

@@ -255,5 +255,7 @@ def test_it_comes_back_from_its_record_and_is_written_with_its_numbers():
 def test_an_error_lists_the_losses_of_the_library_alone():
     (pegasos,) = classes_of(LINEAR, "pegasos")
     problem = LinearProblem(source_for(losses.Squared()), losses.Squared(), 1.0, Intercept.FREE)
-    with pytest.raises(ParameterError, match=r"It can do: hinge, squared hinge, logistic, epsilon-insensitive\."):
+    with pytest.raises(
+        ParameterError, match=r"It can do: hinge, squared hinge, logistic, epsilon-insensitive, pinball\."
+    ):
         pegasos().solve(problem)

@@ -21,7 +21,7 @@ from maxmargin.solvers import QP, SMO, Blocks, DualDescent, KernelDescent, Multi
 from maxmargin.solvers.common.polish import polish
 from maxmargin.solvers.kernel import automatic
 from maxmargin.solvers.lectures.kernel_ascent import MatrixTiles
-from maxmargin.solvers.lectures.visited import pieces
+from maxmargin.solvers.lectures.row_by_row import pieces
 from maxmargin.solvers.linear.automatic import Automatic
 from maxmargin.solvers.reference.qp_forms import is_hopeless
 

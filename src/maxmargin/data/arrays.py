@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
@@ -16,6 +17,8 @@ from maxmargin.errors import DataError, DataTypeError
 if TYPE_CHECKING:
     from maxmargin._loops.rows import CSRRows, DenseRows
 
+_CHUNK_VALUES = 1 << 22  # doubles in a temporary copy of some rows: 32 MB
+_CHUNK_ROWS = 2048
 _LOOKED_AT = 1 << 20  # entries, in search of one that is not finite
 _BLOCK_BYTES = 8 << 20  # of the block in double precision: fits the outer caches, amortises the Python around it
 
@@ -54,7 +57,7 @@ def as_vectors(X: Rows, taker: str, hint: str = "") -> Rows:
 
 def take_rows(X: Rows, rows: RowIndex | slice) -> Rows:
     """The chosen rows, in the layout of X."""
-    return X[rows]
+    return X[rows] if hasattr(X, "shape") or isinstance(rows, slice) else [X[i] for i in rows]
 
 
 def with_columns(X: Rows, wanted: int) -> Rows:
@@ -91,14 +94,31 @@ def long_sum(values: Vector) -> float:
     return float(np.sum(values, dtype=np.longdouble))
 
 
-def squared_norms(X: Rows) -> Vector:
-    """|x|^2 of every row of a dense or CSR block, in double precision."""
-    X = as_double(X)
-    if sparse.issparse(X):
-        squared = sparse.csr_matrix((np.square(X.data), X.indices, X.indptr), shape=X.shape, copy=False)
-        return np.asarray(squared @ np.ones(X.shape[1]))
-    squares: Vector = np.einsum("ij,ij->i", X, X)
-    return squares
+def row_chunks(X: Rows) -> Iterator[slice]:
+    """Consecutive rows, few enough to be copied in double precision."""
+    n_values = X.nnz if sparse.issparse(X) else X.size
+    width = max(1, n_values // max(1, X.shape[0]))
+    step = min(_CHUNK_ROWS, max(1, _CHUNK_VALUES // width))
+    for start in range(0, X.shape[0], step):
+        yield slice(start, min(start + step, X.shape[0]))
+
+
+def in_double(X: Rows, centre: Vector | None) -> Rows:
+    """X in double precision, with the row `centre` subtracted from every row of a dense X."""
+    return X.astype(np.float64, copy=False) if centre is None else np.subtract(X, centre, dtype=np.float64)
+
+
+def squared_norms(X: Rows, centre: Vector | None = None) -> Vector:
+    """|x|^2, or |x - centre|^2, of every row in double precision."""
+    norms = np.empty(X.shape[0])
+    for chunk in row_chunks(X):
+        rows = in_double(X[chunk], centre)
+        if sparse.issparse(rows):
+            row_of_value = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+            norms[chunk] = np.bincount(row_of_value, weights=rows.data**2, minlength=rows.shape[0])
+        else:
+            norms[chunk] = np.vecdot(rows, rows)
+    return norms
 
 
 class NotFinite(NamedTuple):

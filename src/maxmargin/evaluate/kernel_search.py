@@ -27,11 +27,9 @@ from maxmargin.evaluate.progress import Tick
 from maxmargin.evaluate.sample import Sample, training_on
 from maxmargin.evaluate.scoring import own_score
 from maxmargin.evaluate.splitters import Fold
-from maxmargin.evaluate.stored_kernels import StoredKernel, answers
+from maxmargin.evaluate.stored_kernels import LARGEST, StoredKernel, answers
 from maxmargin.losses import Hinge
 from maxmargin.problems import Regression, Specification
-
-_LARGEST = 1 << 31  # bytes of a kernel matrix that is formed whole where nobody says more
 
 
 class SubproblemScores(NamedTuple):
@@ -51,7 +49,7 @@ def suits(estimator: Any, X: Rows, parameters: Sequence[str]) -> bool:
     if estimator.max_seconds is not None or estimator.max_iter not in (-1, None):  # a budget is one of a plain fit
         return False
     known = {"C", "gamma", "kernel", "degree", "coef0", "epsilon", "tol", "class_weight"}
-    return set(parameters) <= known and 4 * count_rows(X) ** 2 <= (estimator._memory() or _LARGEST)
+    return set(parameters) <= known and 4 * count_rows(X) ** 2 <= (estimator._memory() or LARGEST)
 
 
 def search(

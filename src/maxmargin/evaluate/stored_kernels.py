@@ -2,7 +2,7 @@
 
 They are single precision. That is enough where the sum of its errors, beta_j times the rounding of k(x_i, x_j), is
 small beside the margin, and not where kernel values are large beside the differences that matter: a linear kernel on
-rows that are far from the origin, or in large units. So answers are looked at. With slopes F = K beta - t formed
+rows that are far from the origin, or in large units. So answers are checked. With slopes F = K beta - t formed
 from stored values,
 
     e = max_i |(K - K_double) beta|_i    over a sample of rows, but for what an intercept takes over
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from maxmargin._types import Labels, Matrix, RowIndex, Rows, Vector
 from maxmargin.certificates.assessment import assess
-from maxmargin.data import count_rows
+from maxmargin.data import count_rows, take_rows
 from maxmargin.kernels import Kernel
 from maxmargin.losses import ResidualLoss
 from maxmargin.problems import KernelProblem, Specification, Status
@@ -32,6 +32,7 @@ from maxmargin.solvers.kernel.automatic import Blocks, KernelAutomatic
 from maxmargin.solvers.kernel.driver import KernelDriver
 from maxmargin.solvers.kernel.values import kernel_matrix, submatrix
 
+LARGEST = 1 << 31  # bytes of a kernel matrix that is formed whole where nobody says more
 _FINE = 1e-3  # of the margin, or of the spread of the targets: an error of scores that a search may have
 _OF_SPREAD = 0.01  # of the spread of scores, which alone decides where all of them are within the margin
 _STEPS, _STEPS_A_ROW = 100_000, 100  # of pairs, after which a plain fit, which knows other ways, is quicker
@@ -86,7 +87,7 @@ class StoredKernel:
         for k, answer in enumerate(found):
             if not answer.is_single:
                 support = np.flatnonzero(answer.beta)
-                few = self.X[rows] if hasattr(self.X, "shape") else [self.X[i] for i in rows]
+                few = take_rows(self.X, rows)
                 f[k] = combine_columns(self.kernel, few, self.X, place[support], answer.beta[support])
         return np.asarray(f + np.array([[answer.bias] for answer in found]))
 

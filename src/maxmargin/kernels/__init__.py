@@ -7,13 +7,11 @@
 0.5 exp(-0.1 |x - z|^2) + <x, z>
 """
 
-from maxmargin.kernels.algebra import exp
-from maxmargin.kernels.base import Kernel
+from maxmargin.kernels.base import Kernel, exp
 from maxmargin.kernels.given import FeatureMap, Precomputed, from_function
 from maxmargin.kernels.mercer import MercerReport, mercer_check
-from maxmargin.kernels.names import as_kernel, from_record
 from maxmargin.kernels.strings import EditDistance
-from maxmargin.kernels.vectors import Gaussian, Laplacian, Linear, Polynomial, Sigmoid
+from maxmargin.kernels.vectors import Gaussian, Laplacian, Linear, Polynomial, Sigmoid, as_kernel, from_record
 
 __all__ = [
     "EditDistance",

@@ -1,4 +1,4 @@
-"""Inner products, lengths and distances of rows, dense or CSR, float32 or float64.
+"""Inner products and distances of rows, dense or CSR, float32 or float64.
 
 |a - b|^2 = |a|^2 + |b|^2 - 2 <a, b> turns distances into one matrix product, but where a and b are long and
 close together the terms cancel: the result is off by about eps (|a|^2 + |b|^2), and exp(-gamma |a - b|^2) by gamma
@@ -12,7 +12,6 @@ Data of ordinary scale need neither. Pairs that are not close need no second mea
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -21,32 +20,14 @@ from scipy import sparse
 
 from maxmargin._types import Rows, Vector
 from maxmargin.backends.threads import over_ranges
-from maxmargin.data import as_vectors
-from maxmargin.errors import DataError
+from maxmargin.data.arrays import in_double, row_chunks, squared_norms
 
 KernelMatrix: TypeAlias = NDArray[Any]
 """Values of a kernel, one row a left argument: float32 where both sides are float32, float64 otherwise."""
 
-_CHUNK_VALUES = 2**22  # doubles in a temporary copy of some rows: 32 MB
-_CHUNK_ROWS = 2048
 _CACHED_VALUES = 2**16  # of a temporary array that should not leave the inner caches
 _HARMLESS = 64.0  # gamma (|a|^2 + |b|^2) at which the error of a kernel value is 64 eps: six bits are lost
 _CLOSE = 40.0  # gamma |a - b|^2 beyond which k < 1e-17
-
-
-def as_rows(X: Rows) -> Rows:
-    """X as a dense array or a CSR matrix of float32 or float64; copied only where it has to change."""
-    hint = " For strings use EditDistance, a FeatureMap or a function of your own."
-    return as_vectors(X, "a kernel on vectors", hint)
-
-
-def as_pair(A: Rows, B: Rows) -> tuple[Rows, Rows]:
-    """Both sides as rows with equally many columns; still one object if they were one."""
-    left = as_rows(A)
-    right = left if B is A else as_rows(B)
-    if left.shape[1] != right.shape[1]:
-        raise DataError(f"both sides of a kernel need equally many columns, got {left.shape[1]} and {right.shape[1]}.")
-    return left, right
 
 
 def kernel_dtype(A: Rows, B: Rows) -> type[np.floating[Any]]:
@@ -72,33 +53,6 @@ def _used_columns(A: Rows, B: Rows) -> tuple[Rows, Rows]:
         sparse.csr_array((A.data[: A.nnz], place[: A.nnz], A.indptr), shape=(A.shape[0], len(used))),
         sparse.csr_array((B.data[: B.nnz], place[A.nnz :], B.indptr), shape=(B.shape[0], len(used))),
     )
-
-
-def _row_chunks(X: Rows) -> Iterator[slice]:
-    """Consecutive rows, few enough to be copied in double precision."""
-    n_values = X.nnz if sparse.issparse(X) else X.size
-    width = max(1, n_values // max(1, X.shape[0]))
-    step = min(_CHUNK_ROWS, max(1, _CHUNK_VALUES // width))
-    for start in range(0, X.shape[0], step):
-        yield slice(start, min(start + step, X.shape[0]))
-
-
-def _in_double(X: Rows, centre: Vector | None) -> Rows:
-    """X in double precision, with the row `centre` subtracted from every row of a dense X."""
-    return X.astype(np.float64, copy=False) if centre is None else np.subtract(X, centre, dtype=np.float64)
-
-
-def squared_norms(X: Rows, centre: Vector | None = None) -> Vector:
-    """|x|^2, or |x - centre|^2, of every row in double precision."""
-    norms = np.empty(X.shape[0])
-    for chunk in _row_chunks(X):
-        rows = _in_double(X[chunk], centre)
-        if sparse.issparse(rows):
-            row_of_value = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
-            norms[chunk] = np.bincount(row_of_value, weights=rows.data**2, minlength=rows.shape[0])
-        else:
-            norms[chunk] = np.vecdot(rows, rows)
-    return norms
 
 
 def integer_power(base: KernelMatrix, exponent: int) -> KernelMatrix:
@@ -156,10 +110,10 @@ def _carefully(A: Rows, B: Rows, gamma: float) -> KernelMatrix:
     is_dense = not sparse.issparse(A) and not sparse.issparse(B)
     centre = B.mean(axis=0, dtype=np.float64) if is_dense else None
     norms_a, norms_b = squared_norms(A, centre), squared_norms(B, centre)
-    for a in _row_chunks(A):
-        left = _in_double(A[a], centre)
-        for b in _row_chunks(B):
-            distances[a, b] = _by_product(left, _in_double(B[b], centre), norms_a[a], norms_b[b])
+    for a in row_chunks(A):
+        left = in_double(A[a], centre)
+        for b in row_chunks(B):
+            distances[a, b] = _by_product(left, in_double(B[b], centre), norms_a[a], norms_b[b])
     longest = _longest(norms_a, norms_b)
     if gamma * longest > _HARMLESS:
         error = 8 * np.finfo(np.float64).eps * longest

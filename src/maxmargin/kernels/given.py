@@ -11,10 +11,10 @@ import numpy as np
 from scipy import sparse
 
 from maxmargin._types import RowIndex, Rows, Vector
-from maxmargin.data import count_rows
+from maxmargin.data import count_rows, squared_norms, take_rows
 from maxmargin.errors import DataError, ParameterError
-from maxmargin.kernels.arithmetic import KernelMatrix, as_pair, as_rows, inner_products, kernel_dtype, squared_norms
-from maxmargin.kernels.base import PRODUCT, Domain, Formula, Kernel, Style
+from maxmargin.kernels.arithmetic import KernelMatrix, inner_products, kernel_dtype
+from maxmargin.kernels.base import PRODUCT, Domain, Formula, Kernel, Style, as_pair, as_rows
 
 _DIAGONAL_ROWS = 64  # of a matrix-valued function, whose small blocks are wasted but for their diagonals
 
@@ -162,8 +162,7 @@ def _each_row(X: Rows) -> Iterator[Any]:
 
 def _some_rows(X: Rows, count: int) -> Rows:
     """Repeat the first rows of X, in turn, until there are `count`."""
-    index = np.arange(count) % count_rows(X)
-    return X[index] if hasattr(X, "shape") else [X[i] for i in index]
+    return take_rows(X, np.arange(count) % count_rows(X))
 
 
 def _dense(values: Any) -> Any:

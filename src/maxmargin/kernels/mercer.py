@@ -1,4 +1,4 @@
-"""Is it a kernel? Mercer's condition, looked at on a sample.
+"""Is it a kernel? Mercer's condition, tested on a sample.
 
 k is a kernel if and only if for every finite set of points the matrix K of k(x_i, x_j) is symmetric and
 positive semidefinite: v' K v >= 0 for all v. One set of points can disprove that, and a vector v with
@@ -16,9 +16,8 @@ from scipy import sparse
 
 from maxmargin._types import Matrix, Rows, Vector
 from maxmargin.errors import DataError
-from maxmargin.kernels.arithmetic import as_rows
-from maxmargin.kernels.base import Kernel, non_negative
-from maxmargin.kernels.names import as_kernel
+from maxmargin.kernels.base import Kernel, as_rows, non_negative
+from maxmargin.kernels.vectors import as_kernel
 
 _ENTRY_ERROR = 64  # eps of relative error that the entries of K may have before the eigenvalues are computed
 

@@ -23,6 +23,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,7 +32,7 @@ from scipy import sparse
 
 from maxmargin._types import Matrix, RowIndex, Rows, Vector
 from maxmargin.backends.threads import StopFlag, one_blas_thread, over_ranges
-from maxmargin.kernels.arithmetic import squared_norms
+from maxmargin.data import squared_norms
 from maxmargin.kernels.base import Kernel
 from maxmargin.kernels.vectors import Gaussian, Linear, Polynomial
 
@@ -158,12 +159,11 @@ class Panels:
 
     def batch(self, A: Rows) -> Batch:
         """Left rows as the panels take them."""
-        if self.centre is None and not sparse.issparse(self.rows) and sparse.issparse(A):
-            A = A.toarray()  # the right rows were dense
-        elif self.centre is not None and sparse.issparse(A):
+        is_dense = not sparse.issparse(self.rows)
+        if sparse.issparse(A) and is_dense:  # or made dense, to be centred
             A = A.toarray()
         elif self.centre is None:
-            A = _entries_where_few(A) if not sparse.issparse(self.rows) else sparse.csr_matrix(A)
+            A = _entries_where_few(A) if is_dense else sparse.csr_matrix(A)
         return Batch(*_scaled(A, self.form, self.centre, self.dtype))
 
     @cached_property
@@ -278,23 +278,21 @@ class Panels:
 
     def _tiles(self, left: Batch, panels: range) -> Iterator[tuple[int, NDArray[Any], slice]]:
         """First right row, inner products (overwritten by the next tile), and the left rows of each tile."""
-        step = _FEW if self._is_wide else _BATCH
-        buffer = np.empty((min(step, len(left.halves)), self.width), dtype=self.dtype)
+        n, step = len(left.halves), _FEW if self._is_wide else _BATCH
+        buffer = np.empty((min(step, n), self.width), dtype=self.dtype)
         multiply = self._multiplier(left)
-        for top in range(0, len(left.halves), step) if self._is_wide else [0]:
-            rows = slice(top, min(top + step, len(left.halves))) if self._is_wide else slice(0, len(left.halves))
-            prepared = multiply(rows)
-            for panel in panels:
-                first = panel * self.width
-                width = min(self.width, self.n_columns - first)
-                for start in range(rows.start, rows.stop, step):
-                    inside = slice(start, min(start + step, rows.stop))
-                    tile = buffer[: inside.stop - inside.start]
-                    products = tile if width == self.width else np.ascontiguousarray(tile[:, :width])
-                    prepared(panel, inside, products)
-                    yield first, products, inside
+        parts = [slice(start, min(start + step, n)) for start in range(0, n, step)]
+        # What is prepared at a cost, a panel or a few left rows that are spread out, meets all others in turn.
+        tiles = product(parts, panels) if self._is_wide else ((rows, panel) for panel, rows in product(panels, parts))
+        for rows, panel in tiles:
+            first = panel * self.width
+            width = min(self.width, self.n_columns - first)
+            tile = buffer[: rows.stop - rows.start]
+            products = tile if width == self.width else np.ascontiguousarray(tile[:, :width])
+            multiply(panel, rows, products)
+            yield first, products, rows
 
-    def _multiplier(self, left: Batch) -> Callable[[slice], Callable[[int, slice, NDArray[Any]], None]]:
+    def _multiplier(self, left: Batch) -> Callable[[int, slice, NDArray[Any]], None]:
         """How left rows of this kind meet a panel."""
         from maxmargin._loops.kernel.tiles import scattered_products, sparse_products
 
@@ -302,31 +300,30 @@ class Panels:
         if self._is_wide:
             spread = np.zeros((B.shape[1], _FEW), dtype=self.dtype)
             total = np.empty(_FEW, dtype=self.dtype)
+            there: slice | None = None
 
-            def scattered(rows: slice) -> Callable[[int, slice, NDArray[Any]], None]:
-                spread[:] = 0.0
-                few = A[rows].tocoo()
-                spread[few.col, few.row] = few.data
-
-                def multiply(panel: int, inside: slice, products: NDArray[Any]) -> None:
-                    scattered_products(spread, B.data, B.indices, B.indptr, panel * self.width, total, products)
-
-                return multiply
+            def scattered(panel: int, rows: slice, products: NDArray[Any]) -> None:
+                nonlocal there
+                if rows != there:
+                    spread[:] = 0.0
+                    few = A[rows].tocoo()
+                    spread[few.col, few.row] = few.data
+                    there = rows
+                scattered_products(spread, B.data, B.indices, B.indptr, panel * self.width, total, products)
 
             return scattered
         panels = self._panels
         if sparse.issparse(A):
 
-            def by_entries(panel: int, inside: slice, products: NDArray[Any]) -> None:
-                starts = A.indptr[inside.start : inside.stop + 1]
-                sparse_products(A.data, A.indices, starts, panels[panel], products)
+            def by_entries(panel: int, rows: slice, products: NDArray[Any]) -> None:
+                sparse_products(A.data, A.indices, A.indptr[rows.start : rows.stop + 1], panels[panel], products)
 
-            return lambda rows: by_entries
+            return by_entries
 
-        def by_matrix(panel: int, inside: slice, products: NDArray[Any]) -> None:
-            np.matmul(A[inside], panels[panel], out=products)
+        def by_matrix(panel: int, rows: slice, products: NDArray[Any]) -> None:
+            np.matmul(A[rows], panels[panel], out=products)
 
-        return lambda rows: by_matrix
+        return by_matrix
 
     def _finish(
         self,

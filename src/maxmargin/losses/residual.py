@@ -1,8 +1,9 @@
-"""Losses of the residual f - y: squared, absolute, and those that forgive what is smaller than epsilon."""
+"""Losses of the residual f - y: squared, absolute, tilted, and those that forgive what is smaller than epsilon."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import ClassVar
 
 import numpy as np
@@ -11,7 +12,7 @@ from maxmargin._types import Vector
 from maxmargin.errors import ParameterError
 from maxmargin.losses.base import DualBox, ResidualLoss
 
-__all__ = ["Absolute", "EpsilonInsensitive", "Squared", "SquaredEpsilonInsensitive"]
+__all__ = ["Absolute", "EpsilonInsensitive", "Pinball", "Squared", "SquaredEpsilonInsensitive"]
 
 
 @dataclass(frozen=True)
@@ -116,3 +117,42 @@ class Absolute(EpsilonInsensitive):
     def __post_init__(self) -> None:
         if self.epsilon != 0.0:
             raise ParameterError(f"Absolute has no tube; use EpsilonInsensitive(epsilon={self.epsilon!r}).")
+
+
+@dataclass(frozen=True)
+class Pinball(ResidualLoss):
+    """l(r) = max(-quantile r, (1 - quantile) r);  l*(u) = 0 on [-quantile, 1 - quantile], else infinity.
+
+    Its sum is smallest where that share of the targets lies below: 1/2 is half the absolute loss, and gives the median.
+    """
+
+    quantile: float = 0.5
+    name: ClassVar[str] = "pinball"
+    formula: ClassVar[str] = "max(quantile (y_i - f_i), (1 - quantile) (f_i - y_i))"
+
+    def __post_init__(self) -> None:
+        q = self.quantile
+        is_number = isinstance(q, Real) and not isinstance(q, (bool, np.bool_))
+        if not is_number or not 0.0 < float(q) < 1.0:
+            raise ParameterError(
+                f"quantile must be a number between 0 and 1, both excluded, got quantile={q!r}. It is the share of the "
+                "targets that shall lie below the predictions, such as 0.9."
+            )
+        object.__setattr__(self, "quantile", float(q))
+
+    def value(self, z: Vector) -> Vector:
+        """The larger of -quantile r and (1 - quantile) r."""
+        return np.maximum(-self.quantile * z, (1.0 - self.quantile) * z)
+
+    def subgradient(self, z: Vector) -> Vector:
+        """-quantile below the target, 1 - quantile above it, 0 at it."""
+        return np.where(z > 0.0, 1.0 - self.quantile, np.where(z < 0.0, -self.quantile, 0.0))
+
+    def conjugate(self, u: Vector) -> Vector:
+        """0 on [-quantile, 1 - quantile], infinite elsewhere."""
+        return np.where((u >= -self.quantile) & (u <= 1.0 - self.quantile), 0.0, np.inf)
+
+    def dual_box(self, C: Vector) -> DualBox:
+        """-(1 - quantile) C <= alpha <= quantile C, and no other term."""
+        zero = np.zeros_like(C)
+        return DualBox(-(1.0 - self.quantile) * C, self.quantile * C, zero, zero, zero)

@@ -20,16 +20,16 @@ Family: TypeAlias = dict[str, tuple[str, ...]]
 
 LINEAR: Family = {
     "auto": ("linear.automatic:Automatic",),
-    "asgd": ("lectures.averaged_sgd:AveragedSGD",),
+    "asgd": ("lectures.stochastic:AveragedSGD",),
     "dcd": ("linear.dcd:DualDescent", "linear.multiclass_descent:MulticlassDescent"),
-    "implicit": ("lectures.implicit:Implicit",),
+    "implicit": ("lectures.stochastic:Implicit",),
     "interior": ("linear.multiclass_interior:MulticlassInterior",),
     "lasso": ("sparse.lasso:LassoDescent",),
     "least-squares": ("linear.least_squares:LeastSquares",),
     "multipliers": ("linear.multipliers:Multipliers",),
     "newton": ("linear.newton:Newton",),
     "pairs": ("lectures.pairs:Pairs",),
-    "pegasos": ("lectures.pegasos:Pegasos",),
+    "pegasos": ("lectures.stochastic:Pegasos",),
     "qp": ("reference.qp:QP",),
     "softmax-newton": ("linear.softmax_newton:SoftmaxNewton",),
     "sparse": ("sparse.sparse_newton:SparseNewton",),
@@ -38,11 +38,11 @@ LINEAR: Family = {
 KERNEL: Family = {
     "auto": ("kernel.automatic:KernelAutomatic",),
     "blocks": ("kernel.automatic:Blocks",),
-    "dcd": ("lectures.kernel_descent:KernelDescent",),
+    "dcd": ("lectures.kernel_listings:KernelDescent",),
     "osuna": ("lectures.osuna:Osuna",),
     "qp": ("reference.qp:QP",),
     "smo": ("kernel.smo:SMO",),
-    "smo-simple": ("lectures.smo_simple:SimpleSMO",),
+    "smo-simple": ("lectures.kernel_listings:SimpleSMO",),
 }
 KERNEL_REGRESSION: Family = {
     "auto": ("kernel.least_squares:KernelLeastSquares",),

@@ -11,15 +11,17 @@ from sklearn.utils.validation import check_is_fitted
 from maxmargin._types import Labels, Matrix, Rows, Vector
 from maxmargin.certificates import Point
 from maxmargin.estimators.fitting.machine import all_or_nothing
-from maxmargin.estimators.fitting.parameters import check_epsilon, check_finite_cost, check_intercept
+from maxmargin.estimators.fitting.parameters import check_choice, check_epsilon, check_finite_cost, check_intercept
 from maxmargin.estimators.fitting.sources import Regressor
 from maxmargin.estimators.fitting.training import Training
 from maxmargin.estimators.fitting.validation import check_numbers, check_same_length, check_weights
 from maxmargin.estimators.kernel.kernel_machine import SupportVectorMachine, known_complaints
 from maxmargin.kernels import Kernel
-from maxmargin.losses import EpsilonInsensitive, Loss
+from maxmargin.losses import EpsilonInsensitive, Loss, Pinball
 from maxmargin.problems import Regression, Specification
 from maxmargin.solvers.registry import check_kernel_name
+
+_LOSSES = {"epsilon_insensitive": EpsilonInsensitive, "pinball": Pinball}
 
 
 class KernelRegressor(Regressor, SupportVectorMachine):
@@ -57,9 +59,9 @@ class KernelRegressor(Regressor, SupportVectorMachine):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class SVR(KernelRegressor):
-    """Epsilon-insensitive support vector regression.
+    """Support vector regression, epsilon-insensitive or of a quantile.
 
-        minimise over w, b    1/2 |w|^2 + sum_i C_i max(0, |<w, phi(x_i)> + b - y_i| - epsilon)
+        minimise over w, b    1/2 |w|^2 + sum_i C_i l(<w, phi(x_i)> + b - y_i)
 
     A drop-in replacement for scikit-learn's `SVR`, whose parameters keep their meaning; every fit ends with a
     certificate. Parameters and attributes not named here are those of `SVC`.
@@ -67,7 +69,11 @@ class SVR(KernelRegressor):
     Parameters
     ----------
     epsilon
-        Half-width of the tube inside which errors cost nothing, in the units of y.
+        Half-width of the tube inside which errors cost nothing, in the units of y; the pinball loss has none.
+    loss
+        "epsilon_insensitive", l(r) = max(0, |r| - epsilon), or "pinball", which estimates a quantile of y.
+    quantile
+        Share of the targets that shall lie below the predictions, between 0 and 1; of the pinball loss alone.
     solver
         The algorithm, by name:
 
@@ -92,6 +98,8 @@ class SVR(KernelRegressor):
 
     C: float = 1.0
     epsilon: float = 0.1
+    loss: Literal["epsilon_insensitive", "pinball"] = "epsilon_insensitive"
+    quantile: float = 0.5
     intercept: Literal["free", "augmented", "none"] = "free"
 
     def fit(self, X: Rows, y: Labels | None = None, sample_weight: Vector | None = None) -> SVR:
@@ -113,4 +121,5 @@ class SVR(KernelRegressor):
 
     def _loss(self) -> Loss:
         """The loss that the parameters ask for."""
-        return EpsilonInsensitive(check_epsilon(self.epsilon))
+        kind = _LOSSES[check_choice("loss", self.loss, _LOSSES)]
+        return kind(self.quantile if kind is Pinball else check_epsilon(self.epsilon))

@@ -14,13 +14,14 @@ from maxmargin.estimators.fitting.parameters import check_choice, check_dual, ch
 from maxmargin.estimators.fitting.sources import Regressor
 from maxmargin.estimators.fitting.streaming import carry, numeric_data, trainer_of
 from maxmargin.estimators.linear.linear_machine import CostMachine
-from maxmargin.losses import EpsilonInsensitive, SquaredEpsilonInsensitive
+from maxmargin.losses import EpsilonInsensitive, Loss, Pinball, SquaredEpsilonInsensitive
 from maxmargin.problems import Regression, Specification
 from maxmargin.solvers.registry import check_linear_name
 
-_LOSSES = {
+_LOSSES: dict[str, type[EpsilonInsensitive | SquaredEpsilonInsensitive | Pinball]] = {
     "epsilon_insensitive": EpsilonInsensitive,
     "squared_epsilon_insensitive": SquaredEpsilonInsensitive,
+    "pinball": Pinball,
 }
 
 
@@ -36,9 +37,11 @@ class LinearSVR(Regressor, CostMachine):
     Parameters
     ----------
     epsilon
-        Half-width of the tube inside which errors cost nothing, in the units of y.
+        Half-width of the tube inside which errors cost nothing, in the units of y; the pinball loss has none.
     loss
-        "epsilon_insensitive" or "squared_epsilon_insensitive".
+        "epsilon_insensitive", "squared_epsilon_insensitive", or "pinball", which estimates a quantile of y.
+    quantile
+        Share of the targets that shall lie below the predictions, between 0 and 1; of the pinball loss alone.
 
     Examples
     --------
@@ -53,7 +56,8 @@ class LinearSVR(Regressor, CostMachine):
     _trains_on_sources: ClassVar[bool] = True
 
     epsilon: float = 0.0
-    loss: Literal["epsilon_insensitive", "squared_epsilon_insensitive"] = "epsilon_insensitive"
+    loss: Literal["epsilon_insensitive", "squared_epsilon_insensitive", "pinball"] = "epsilon_insensitive"
+    quantile: float = 0.5
     dual: bool | Literal["auto"] = "auto"
     stream: str | None = None
     checkpoint: str | PathLike[str] | None = None
@@ -68,8 +72,7 @@ class LinearSVR(Regressor, CostMachine):
     ) -> LinearSVR:
         """Train from where `start_model` ended, if it has the same features."""
         check_dual(self.dual)
-        loss = _LOSSES[check_choice("loss", self.loss, _LOSSES)](check_epsilon(self.epsilon))
-        specifications = [Specification(Regression(), loss, check_finite_cost(self.C), self._intercept())]
+        specifications = [Specification(Regression(), self._loss(), check_finite_cost(self.C), self._intercept())]
         check_linear_name(self.solver, specifications[0])
         data = numeric_data(self, X, y, sample_weight, start_model)
         solver = trainer_of(self) if data.is_streamed else self._settings()
@@ -79,6 +82,11 @@ class LinearSVR(Regressor, CostMachine):
         carry(self, data.carried)
         self._conclude(training)
         return self
+
+    def _loss(self) -> Loss:
+        """The loss that the parameters ask for."""
+        kind = _LOSSES[check_choice("loss", self.loss, _LOSSES)]
+        return kind(self.quantile if kind is Pinball else check_epsilon(self.epsilon))
 
     def predict(self, X: Rows) -> Vector:
         """Predicted targets of rows, or of all rows of a source."""

@@ -39,10 +39,9 @@ from maxmargin.problems import KernelProblem, LinearProblem, Problem, ProblemKin
 from maxmargin.solvers.common.polish import polish
 from maxmargin.solvers.common.solver import Solver, is_quadratic
 from maxmargin.solvers.kernel.driver import KernelDriver
-from maxmargin.solvers.kernel.dual_variables import Variables
+from maxmargin.solvers.kernel.dual import KernelSolver, Variables, is_soft
 from maxmargin.solvers.kernel.engine import KernelEngine
-from maxmargin.solvers.kernel.kernel_solver import KernelSolver, is_soft
-from maxmargin.solvers.kernel.many_rows import ManyRows
+from maxmargin.solvers.kernel.host import ManyRows
 from maxmargin.solvers.kernel.values import with_shared_values
 from maxmargin.solvers.kernel.whole_matrix import WholeMatrix
 from maxmargin.solvers.linear.automatic import Automatic

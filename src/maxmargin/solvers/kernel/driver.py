@@ -44,8 +44,8 @@ from maxmargin.losses import ResidualLoss
 from maxmargin.problems import History, KernelProblem, Solution, Status, best_intercept
 from maxmargin.solvers.common.feasible import balanced
 from maxmargin.solvers.common.solver import Solver
-from maxmargin.solvers.kernel.dual_variables import Variables
-from maxmargin.solvers.kernel.engine import EngineAtHand, Extremes, KernelEngine, KernelWorkingSet, Terms
+from maxmargin.solvers.kernel.dual import Extremes, Terms, Variables
+from maxmargin.solvers.kernel.engine import EngineAtHand, KernelEngine, KernelWorkingSet
 
 _CLOSE_ENOUGH = 0.75  # of the tolerance: the rest is for what rounding may add
 _FURTHER = 0.3  # of the violation at which the gap was not small enough

@@ -1,6 +1,6 @@
 """The kernel engine: what the driver of pair steps (`solvers.kernel.driver`) asks of whoever holds the numbers.
 
-Over variables k = 1, ..., m, of which k belongs to the row r(k) (`solvers.kernel.dual_variables`):
+Over variables k = 1, ..., m, of which k belongs to the row r(k) (`solvers.kernel.dual`):
 
     minimise over beta   1/2 beta' K beta + 1/2 sum_k ridge_k beta_k^2 - target' beta + sum_k tube_k |beta_k|
     subject to           lower_k <= beta_k <= upper_k,  the sum of beta over each group as it is at the beginning
@@ -47,63 +47,12 @@ Sums may come in any order: the certificate forms everything anew, and trusts no
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from typing import NamedTuple, Self
 
-import numpy as np
-
 from maxmargin._types import Vector
 from maxmargin.backends.threads import StopFlag
-
-
-class Extremes(NamedTuple):
-    """What the slopes of a set tell, of each group."""
-
-    low: Vector
-    """Smallest rise; infinite where nothing of the group can be raised."""
-    high: Vector
-    """Largest fall; minus infinite where nothing can be lowered."""
-
-    @property
-    def violation(self) -> float:
-        """How far the worst pair is from optimal."""
-        if len(self.low) == 1:
-            return float(self.high[0] - self.low[0])  # small fits ask often
-        return float(np.max(self.high - self.low))
-
-    @property
-    def middle(self) -> Vector:
-        """The slope that separates rises from falls; where all variables are at the same bound, the last of them."""
-        middle = 0.5 * (self.low + self.high)
-        if math.isfinite(middle[0]) and (len(middle) == 1 or np.all(np.isfinite(middle))):
-            return middle
-        low = np.where(np.isfinite(self.low), self.low, self.high)
-        high = np.where(np.isfinite(self.high), self.high, low)
-        return np.where(np.isfinite(high), 0.5 * (low + high), 0.0)
-
-
-class Terms(NamedTuple):
-    """Sums over all variables, at given intercepts b_g of their groups.
-
-    With g_k = F_k - ridge_k beta_k + b the loss of a variable is the largest of -g_k c - tube_k |c| - 1/2 ridge_k c^2
-    over lower_k <= c <= upper_k, and the gap is what c = beta_k falls short of it.
-    """
-
-    losses: float
-    gap: float
-    square: float
-    """|w|^2 = beta' K beta."""
-    gain: float
-    """target' beta - tube' |beta| - 1/2 sum_k ridge_k beta_k^2."""
-    size: float
-    """The sum of |beta|."""
-    squares: float
-    """The sum of beta^2."""
-    steepness: float
-    """The sum over beta_k other than 0 of the larger bound of k, or of |beta_k| where there is none."""
-    largest: float
-    """The largest |F|."""
+from maxmargin.solvers.kernel.dual import Extremes, Terms
 
 
 class EnginePace(NamedTuple):

@@ -35,8 +35,14 @@ from maxmargin.errors import ParameterError
 from maxmargin.losses import Squared
 from maxmargin.problems import History, KernelProblem, Problem, ProblemKind, Solution, Status
 from maxmargin.solvers.common.solver import Solver
-from maxmargin.solvers.kernel.equations import KernelEquations, Values
-from maxmargin.solvers.kernel.factor import KernelFactor, NotPositiveError, NystroemFactor, TimeIsUpError
+from maxmargin.solvers.kernel.equations import (
+    KernelEquations,
+    KernelFactor,
+    NotPositiveError,
+    NystroemFactor,
+    TimeIsUpError,
+    Values,
+)
 
 Method: TypeAlias = Literal["auto", "closed-form", "conjugate-gradients"]
 LinearMap: TypeAlias = Callable[[Vector], Vector]

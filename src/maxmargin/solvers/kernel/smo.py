@@ -1,6 +1,6 @@
 """Sequential minimal optimisation with the second-order choice, shrinking and a cache of kernel rows.
 
-The dual as a minimum over signed coefficients (`solvers.kernel.dual_variables`), and the slope of every variable:
+The dual as a minimum over signed coefficients (`solvers.kernel.dual`), and the slope of every variable:
 
     minimise over beta    1/2 beta' K beta - target' beta + sum_i tube_i |beta_i| + 1/2 sum_i ridge_i beta_i^2
     subject to            lower_i <= beta_i <= upper_i, the sum of beta kept
@@ -47,10 +47,9 @@ from maxmargin.backends.threads import StopFlag
 from maxmargin.losses import Squared
 from maxmargin.problems import KernelProblem, Problem, ProblemKind, Solution
 from maxmargin.solvers.kernel.driver import KernelDriver
-from maxmargin.solvers.kernel.dual_variables import Variables, box_with_maximum
-from maxmargin.solvers.kernel.engine import ActiveSet, EnginePace, Extremes, KernelWorkingSet
+from maxmargin.solvers.kernel.dual import Extremes, KernelSolver, Variables, box_with_maximum, is_soft
+from maxmargin.solvers.kernel.engine import ActiveSet, EnginePace, KernelWorkingSet
 from maxmargin.solvers.kernel.host import HostEngine, HostSet
-from maxmargin.solvers.kernel.kernel_solver import KernelSolver, is_soft
 from maxmargin.solvers.kernel.values import KernelValues
 
 _CACHE_BYTES = 200_000_000  # as in LIBSVM

@@ -26,11 +26,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from maxmargin._loops.kernel.working_sets import add_rows, gather, mirror, pick
+from maxmargin._loops.kernel.pair_steps import add_rows, gather, mirror, pick
 from maxmargin._types import RowIndex, Rows, Vector
 from maxmargin.backends.scratch import scratch
 from maxmargin.backends.threads import StopFlag, over_ranges
-from maxmargin.data import count_rows
+from maxmargin.data import count_rows, take_rows
 from maxmargin.kernels import Kernel
 from maxmargin.kernels.panels import Panels
 from maxmargin.problems import KernelProblem
@@ -190,7 +190,7 @@ def kernel_matrix(kernel: Kernel, X: Rows) -> Single:
         panels.fill_own(matrix)
         return matrix
     for part in _chunks(len(every), len(every)):
-        matrix[part] = kernel.columns(X[part] if hasattr(X, "shape") else [X[i] for i in every[part]], X, every)
+        matrix[part] = kernel.columns(take_rows(X, part), X, every)
     return matrix
 
 

@@ -1,6 +1,6 @@
 """The engine for a few hundred or thousand rows: the whole kernel matrix, one row and column a variable.
 
-Everything is in double precision where the matrix is, so no slope needs a second look. A matrix that somebody stored
+Everything is in double precision where the matrix is, so no slope has to be formed again. A matrix that somebody stored
 before (`KernelProblem.stored`) is taken as it is, in single precision.
 
 The working set are all variables, or those that are not settled. Among many the first steps go only some of the way:
@@ -14,20 +14,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin._loops.kernel.pair_steps import expel
-from maxmargin._loops.kernel.working_sets import add_rows, pick
+from maxmargin._loops.kernel.pair_steps import add_rows, expel, pick
 from maxmargin._types import RowIndex, Vector
 from maxmargin.backends.scratch import scratch
 from maxmargin.problems import KernelProblem
-from maxmargin.solvers.kernel.dual_variables import Variables
-from maxmargin.solvers.kernel.engine import ActiveSet, EngineAtHand, EnginePace, Extremes
-from maxmargin.solvers.kernel.host import HostEngine, SquareSet
+from maxmargin.solvers.kernel.dual import Extremes, Variables
+from maxmargin.solvers.kernel.engine import ActiveSet, EngineAtHand, EnginePace
+from maxmargin.solvers.kernel.host import PAD, HostEngine, SquareSet
 
 _FEW = 600  # variables of which none are left out
 _MOST = 0.7  # of the variables may be left in
 _MARGIN = 0.5  # violations that a slope must be away from those that compete
 _COARSE = 0.2  # of the violation is left before variables are left out
-_PAD = 16  # idle columns: lines a power of two apart would all want the same place in the cache
 _MOST_FREE = 128  # variables between bounds whose equations are solved in a fraction of a millisecond
 _NEVER = np.zeros(1, dtype=np.uint8)
 
@@ -75,12 +73,12 @@ class WholeMatrix(HostEngine, ActiveSet, EngineAtHand):
         few, dtype = len(which), self.matrix.dtype
         if not 0 < few <= _MOST * self.size:
             return SquareSet(self, None, self.matrix, _COARSE * at.violation)
-        size = few * (few + _PAD)
-        square = (scratch("unsettled", size) if dtype == np.float32 else np.empty(size, dtype)).reshape(few, few + _PAD)
+        size = few * (few + PAD)
+        square = (scratch("unsettled", size) if dtype == np.float32 else np.empty(size, dtype)).reshape(few, few + PAD)
         pick(self.matrix, which, which.astype(np.uint32), np.arange(few), square)
         return SquareSet(self, which, square)
 
-    def update_slopes(self, moved: RowIndex, steps: Vector) -> None:
+    def update_gradient(self, moved: RowIndex, steps: Vector) -> None:
         """All slopes after the coefficients of some variables moved."""
         add_rows(self.matrix, moved, steps, 0, self.size, _NEVER, self.F)
         self.F[moved] += self.box.ridge[moved] * steps

@@ -31,7 +31,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from maxmargin._loops.lectures.kernel_descent import update_one_at_a_time
+from maxmargin._loops.lectures.dual_steps import update_one_at_a_time
 from maxmargin._types import Matrix, RowIndex, Vector
 from maxmargin.backends.threads import raise_if_interrupted
 from maxmargin.errors import ParameterError

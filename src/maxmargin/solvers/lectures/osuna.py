@@ -43,7 +43,7 @@ from maxmargin.problems import History, KernelProblem, Problem, ProblemKind, Sol
 from maxmargin.problems.solution import listening
 from maxmargin.solvers.common.feasible import feasible
 from maxmargin.solvers.common.solver import Solver
-from maxmargin.solvers.kernel.kernel_solver import KernelSolver, is_definite, is_soft
+from maxmargin.solvers.kernel.dual import KernelSolver, is_definite, is_soft
 from maxmargin.solvers.lectures.kernel_ascent import KernelPoint, own_terms
 from maxmargin.solvers.registry import solver_named
 

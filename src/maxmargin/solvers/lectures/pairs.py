@@ -35,7 +35,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from maxmargin._loops.lectures.pairs import DualRows, pair_sweep
+from maxmargin._loops.lectures.dual_steps import DualRows, pair_sweep
 from maxmargin._loops.loss_curve import QUADRATIC
 from maxmargin._types import RowIndex, Vector
 from maxmargin.backends.threads import StopFlag, run_until_interrupted
@@ -43,7 +43,7 @@ from maxmargin.losses import DualBox
 from maxmargin.problems import History, LinearProblem, Problem, ProblemKind, Solution, Status, best_intercept
 from maxmargin.solvers.common.feasible import balanced, feasible
 from maxmargin.solvers.common.solver import is_plain, takes_another_intercept
-from maxmargin.solvers.lectures.visited import VisitingSolver, generator, pieces, primal_value, row_squares
+from maxmargin.solvers.lectures.row_by_row import VisitingSolver, generator, pieces, primal_value, row_squares
 
 _PASSES = 1000
 _FEWEST, _MOST = 5, 50  # sweeps a round

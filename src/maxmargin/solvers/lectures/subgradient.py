@@ -8,8 +8,8 @@
         w <- w - eta (w + sum_i C_i v_i x_i)
 
 A free intercept is not stepped but set to its best value. F is as strongly convex as 1/2 |w|^2, and its subgradients
-are those of P in w at the best b for which sum_i C_i v_i = 0 (`visited.slopes_at`). Costs stand where they stand in P;
-in the mean form of the lecture lambda = 1 / sum_i C_i, and the step there is eta / lambda.
+are those of P in w at the best b for which sum_i C_i v_i = 0 (`row_by_row.slopes_at`). Costs stand where they stand in
+P; in the mean form of the lecture lambda = 1 / sum_i C_i, and the step there is eta / lambda.
 
 L0 leaves eta open; that of Pegasos, 1 / (lambda t), would be eta = 1 / t here. We take eta = 2 / (t + 1), which forgets
 the first, wild steps sooner and rids the rate of its logarithm (Lacoste-Julien, Schmidt, Bach, arXiv:1212.2002). The
@@ -34,7 +34,7 @@ from typing import ClassVar
 import numpy as np
 
 from maxmargin.problems import History, LinearProblem, Problem, Solution, Status
-from maxmargin.solvers.lectures.visited import (
+from maxmargin.solvers.lectures.row_by_row import (
     Best,
     VisitedPoint,
     VisitingSolver,

@@ -1,4 +1,4 @@
-"""The dual of a kernel machine as a minimum over signed coefficients with bounds and kinks.
+"""The dual of a kernel machine as a minimum over signed coefficients with bounds and kinks, and who solves it.
 
     minimise over beta    1/2 beta' K beta - target' beta + sum_i tube_i |beta_i| + 1/2 sum_i ridge_i beta_i^2
     subject to            lower_i <= beta_i <= upper_i, and the sums of beta that the intercept fixes
@@ -28,23 +28,36 @@ of the tube) that nu stands for:
 
     classification    b = -(r_1 + r_2) / 2,  rho = (r_1 - r_2) / 2;    one class    rho = r_1
     regression        b = -(r_1 + r_2) / 2,  epsilon = (r_2 - r_1) / 2
+
+`Extremes` and `Terms` are what the slopes of a point tell of it (`solvers.kernel.engine` says which slopes).
 """
 
 from __future__ import annotations
 
+import math
+from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from maxmargin._types import RowIndex, Vector
 from maxmargin.errors import ParameterError
 from maxmargin.losses import DualBox, ResidualLoss
-from maxmargin.problems import KernelProblem, Solution
-from maxmargin.solvers.kernel.kernel_solver import is_definite
+from maxmargin.problems import KernelProblem, Problem, ProblemKind, Solution
+from maxmargin.solvers.common.solver import (
+    Solver,
+    is_quadratic,
+    losses_of,
+    not_suited,
+    takes_another_intercept,
+    words_of,
+)
+from maxmargin.solvers.registry import KERNEL, takers
 
 _ROUNDOFF = float(np.finfo(np.float64).eps)
 _AWAY = 1e-6  # of a bound: how far from it a coefficient is that is not there by rounding
+_MAX_EXAMINED = 4000  # rows up to which the eigenvalues of a kernel matrix are computed
 
 
 @dataclass(frozen=True)
@@ -137,19 +150,6 @@ class Variables:
         return bool(np.any(away > np.where(np.isfinite(reach), reach, 0.0)))
 
 
-def box_with_maximum(solver: str, problem: KernelProblem) -> DualBox:
-    """The bounds of a dual that has a maximum; of a loss whose multipliers have none it may not."""
-    box = problem.loss.dual_box(problem.costs)
-    assert box is not None  # the solver takes the loss
-    if np.any(np.isinf(box.upper)) and not is_definite(problem):
-        raise ParameterError(
-            f"solver={solver!r} needs a kernel matrix without negative eigenvalues for the {problem.loss.name} loss, "
-            f"whose multipliers have no bounds: the dual of {problem.objective} may have no maximum. Use the "
-            "hinge or the epsilon-insensitive loss, or another kernel. See `maxmargin.kernels.mercer_check`."
-        )
-    return box
-
-
 def _with_nu(problem: KernelProblem, nu: float) -> Variables:
     """The variables of a machine with nu; its start fills the first rows of each group up to their bounds."""
     y, weight, n = problem.targets, problem.source.weight, problem.n_rows
@@ -200,3 +200,111 @@ def _filled(bounds: Vector, total: float) -> Vector:
     """Bounds taken one after the other until their sum is `total`."""
     before = np.cumsum(bounds) - bounds
     return np.asarray(np.clip(total - before, 0.0, bounds))
+
+
+# What slopes tell of a point ------------------------------------------------------------------------------------------
+
+
+class Extremes(NamedTuple):
+    """What the slopes of a set tell, of each group."""
+
+    low: Vector
+    """Smallest rise; infinite where nothing of the group can be raised."""
+    high: Vector
+    """Largest fall; minus infinite where nothing can be lowered."""
+
+    @property
+    def violation(self) -> float:
+        """How far the worst pair is from optimal."""
+        if len(self.low) == 1:
+            return float(self.high[0] - self.low[0])  # small fits ask often
+        return float(np.max(self.high - self.low))
+
+    @property
+    def middle(self) -> Vector:
+        """The slope that separates rises from falls; where all variables are at the same bound, the last of them."""
+        middle = 0.5 * (self.low + self.high)
+        if math.isfinite(middle[0]) and (len(middle) == 1 or np.all(np.isfinite(middle))):
+            return middle
+        low = np.where(np.isfinite(self.low), self.low, self.high)
+        high = np.where(np.isfinite(self.high), self.high, low)
+        return np.where(np.isfinite(high), 0.5 * (low + high), 0.0)
+
+
+class Terms(NamedTuple):
+    """Sums over all variables, at given intercepts b_g of their groups.
+
+    With g_k = F_k - ridge_k beta_k + b the loss of a variable is the largest of -g_k c - tube_k |c| - 1/2 ridge_k c^2
+    over lower_k <= c <= upper_k, and the gap is what c = beta_k falls short of it.
+    """
+
+    losses: float
+    gap: float
+    square: float
+    """|w|^2 = beta' K beta."""
+    gain: float
+    """target' beta - tube' |beta| - 1/2 sum_k ridge_k beta_k^2."""
+    size: float
+    """The sum of |beta|."""
+    squares: float
+    """The sum of beta^2."""
+    steepness: float
+    """The sum over beta_k other than 0 of the larger bound of k, or of |beta_k| where there is none."""
+    largest: float
+    """The largest |F|."""
+
+
+# Who solves it --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class KernelSolver(Solver):
+    """A solver of the dual of a kernel machine, which is a quadratic program."""
+
+    @abstractmethod
+    def takes(self, problem: ProblemKind) -> bool:
+        """Whether the solver is for problems of this kind."""
+
+    def refusal(self, problem: ProblemKind) -> str:
+        """What does not suit: no kernel, the loss, or the intercept; and the solvers that it suits."""
+        from maxmargin.solvers.kernel.automatic import KernelAutomatic
+
+        if problem.kernel is None:
+            return f"this solver={self.name!r} is for kernel problems, not for: {problem.objective}."
+        if not is_quadratic(problem.loss):
+            known = ", ".join(sorted(losses_of(KernelAutomatic(), problem)))
+            return f"the dual of the {problem.loss.name} loss is no quadratic program; kernel solvers know: {known}."
+        what = words_of(problem.loss)
+        if takes_another_intercept(self, problem):
+            article = "an" if problem.intercept.scale > 0.0 else "a problem with"
+            what = f"{article} {problem.intercept.words}"
+        return not_suited(self.name, what, takers(KERNEL, problem))
+
+    def checked(self, problem: Problem) -> KernelProblem:
+        """The problem, if the solver takes it."""
+        self.check(problem)
+        assert isinstance(problem, KernelProblem)
+        return problem
+
+
+def is_soft(problem: ProblemKind) -> bool:
+    """Whether it is a kernel machine with a finite cost, and its dual a quadratic program."""
+    return problem.kernel is not None and problem.loss.curve is not None and is_quadratic(problem.loss)
+
+
+def is_definite(problem: KernelProblem) -> bool:
+    """Whether the kernel matrix has no negative eigenvalue: by the kernel, or else by the matrix where it is small."""
+    return problem.is_convex or (problem.n_rows <= _MAX_EXAMINED and problem.is_convex_here())
+
+
+def box_with_maximum(solver: str, problem: KernelProblem) -> DualBox:
+    """The bounds of a dual that has a maximum; of a loss whose multipliers have none it may not."""
+    box = problem.loss.dual_box(problem.costs)
+    assert box is not None  # the solver takes the loss
+    if np.any(np.isinf(box.upper)) and not is_definite(problem):
+        raise ParameterError(
+            f"solver={solver!r} needs a kernel matrix without negative eigenvalues for the {problem.loss.name} loss, "
+            f"whose multipliers have no bounds: the dual of {problem.objective} may have no maximum. Use the "
+            "hinge or the epsilon-insensitive loss, or another kernel. See `maxmargin.kernels.mercer_check`."
+        )
+    return box
