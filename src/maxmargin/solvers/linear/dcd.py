@@ -85,7 +85,7 @@ class DualDescent(Solver):
         return descent.solution(Status.INTERRUPTED if interrupted else status)
 
 
-class Rounds(ABC):
+class DescentInRounds(ABC):
     """Passes over the rows in rounds, each ended by an evaluation, until gap and violation are within the tolerance."""
 
     size: float = 1.0
@@ -136,7 +136,7 @@ class Rounds(ABC):
         return False
 
 
-class _Coordinates(Rounds):
+class _Coordinates(DescentInRounds):
     """The state of one descent."""
 
     alpha: Vector

@@ -35,7 +35,7 @@ from maxmargin.losses import CrammerSinger
 from maxmargin.problems import LinearProblem, Problem, ProblemKind, Solution, Status
 from maxmargin.solvers.common.solver import Solver, is_plain
 from maxmargin.solvers.linear.class_balance import balanced, coefficients_of, shares_of
-from maxmargin.solvers.linear.dcd import Rounds
+from maxmargin.solvers.linear.dcd import DescentInRounds
 
 _SLACK = 0.3  # share of the worst violation by which a class must be behind to leave its row
 
@@ -79,7 +79,7 @@ class MulticlassDescent(MulticlassSolver):
         return descent.solution(Status.INTERRUPTED if interrupted else status)
 
 
-class _ClassDescent(Rounds):
+class _ClassDescent(DescentInRounds):
     """The state of one descent."""
 
     def __init__(self, problem: LinearProblem, passes: ArrayRows, settings: MulticlassDescent):
