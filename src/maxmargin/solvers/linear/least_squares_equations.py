@@ -262,7 +262,7 @@ def triangle_inverse(equations: Equations) -> Inverse:
 class GradientInverse:
     """S^-1 by conjugate gradients, to half of the digits or more; the next round of refinement sees what is left.
 
-    AtCost by the diagonal where there is a penalty and no lack of rows. Unscaled, the iterates stay among the
+    Scaled by the diagonal where there is a penalty and no lack of rows. Unscaled, the iterates stay among the
     combinations of rows. With fewer rows than features these are few; without a penalty they lead to the shortest
     minimiser.
     """
