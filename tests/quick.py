@@ -47,6 +47,7 @@ FILES = {
     "models/test_text_models.py": "model files of LIBSVM and LIBLINEAR",
     "estimators/test_estimators.py": "SVC, SVR, LinearSVC and LinearSVR beside their peers",
     "estimators/test_more_estimators.py": "logistic, softmax, ordinary and ridge regression",
+    "estimators/test_pinball.py": "quantile regression",
     "estimators/test_automatic.py": "which solver the default chooses",
     "estimators/test_solver_names.py": "which solver does what, and what is said otherwise",
     "estimators/test_probabilities.py": "probabilities",

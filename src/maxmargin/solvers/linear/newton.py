@@ -33,6 +33,7 @@ from maxmargin.solvers.linear.newton_directions import Directions
 from maxmargin.solvers.linear.newton_method import (
     Along,
     At,
+    AtCost,
     Begin,
     Direction,
     Evaluation,
@@ -40,7 +41,6 @@ from maxmargin.solvers.linear.newton_method import (
     Pace,
     Proximal,
     Question,
-    Scaled,
     step_length,
 )
 
@@ -78,7 +78,7 @@ class RowsInMemory:
             case Proximal(sigma, moves):
                 centre = self.slope / self.C if moves else self.curve.centre
                 self.curve = self.curve._replace(sigma=sigma, centre=centre)
-            case Scaled(cost):
+            case AtCost(cost):
                 self.C = cost * self.problem.costs
                 self.directions.forget()
         return self.evaluate()

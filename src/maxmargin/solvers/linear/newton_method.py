@@ -105,7 +105,7 @@ class Proximal(NamedTuple):
     moves: bool
 
 
-class Scaled(NamedTuple):
+class AtCost(NamedTuple):
     """Evaluate the present point with all costs times this factor."""
 
     cost: float
@@ -133,7 +133,7 @@ class Along(NamedTuple):
     """Of the objective along it at first."""
 
 
-Question: TypeAlias = Begin | At | Proximal | Scaled | Direction | Along
+Question: TypeAlias = Begin | At | Proximal | AtCost | Direction | Along
 """`Direction` is answered by (p, shift, is_exact), `Along` by (evaluation, length), the others by an evaluation."""
 Asking: TypeAlias = Generator[Question, Any, Status]
 
@@ -187,10 +187,10 @@ class NewtonMethod:
     def _by_way_of_smaller_costs(self, tol: float) -> Asking:
         before = self._before = (self.w, self.b, self.primal, self.dual, self.gap, self.violation)
         for cost in _SMALLER:
-            seen = yield Scaled(float(cost))
+            seen = yield AtCost(float(cost))
             self.cost = float(cost)
             yield from self._steps(seen, max(tol, _ON_THE_WAY), None, may_jam=False)
-        seen = yield Scaled(1.0)
+        seen = yield AtCost(1.0)
         self.cost, self._before = 1.0, None
         status = yield from self._steps(seen, tol, None, may_jam=False)
         if self.primal > before[2]:

@@ -36,6 +36,7 @@ from maxmargin.solvers.linear.newton_method import (
     Along,
     Asking,
     At,
+    AtCost,
     Begin,
     Direction,
     Evaluation,
@@ -43,7 +44,6 @@ from maxmargin.solvers.linear.newton_method import (
     Pace,
     Proximal,
     Question,
-    Scaled,
 )
 from maxmargin.solvers.streams.newton_passes import NearKinkModel, PassQuestion, PassSums
 
@@ -111,7 +111,7 @@ class RowsInPasses:
                 seen = yield self._asked(self.w, self.b)._replace(sigma=sigma, moved_from=moved_from)
                 self.sigma = sigma  # only now: a budget may end before the pass does
                 return self._stand_at(self.w, self.b, seen)
-            case Scaled(cost):
+            case AtCost(cost):
                 seen = yield self._asked(self.w, self.b)._replace(cost=cost)
                 self.cost = cost
                 return self._stand_at(self.w, self.b, seen)
